@@ -74,8 +74,9 @@ func NewSession(node *mortise.Node, opts ...SessionOption) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("concurrency: %w", err), session.Close(context.WithoutCancel(o.ctx)))
 	}
-	s := &Session{node: node, session: session, own: own, held: map[*mortise.Lock]bool{}, ended: make(chan struct{})}
-	s.ctx, s.cancel = context.WithCancel(own.Context(o.ctx))
+	ctx, cancel := context.WithCancel(own.Context(o.ctx))
+	s := &Session{node: node, session: session, own: own, ctx: ctx, cancel: cancel, held: map[*mortise.Lock]bool{},
+		ended: make(chan struct{})}
 	go func() {
 		select {
 		case <-own.Done(): // lost, or unlocked by Close
