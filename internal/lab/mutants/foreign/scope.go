@@ -62,7 +62,8 @@ const nodes = `^Test(` +
 	`SessionsEndWithTheirNode|LeaderLeavesWithWaiters|ElectionHandsOver|` +
 	`StickyIsLocalUntilItIsWanted|LaterInstanceUsesTheGroup|CrashedLeaderCostsOneFailover|` +
 	`LocksOfSurvivorsOutliveTheLeader|ALiveHoldIsTakenOverOnlyWithForce|UnlockSoon|Upgrade|` +
-	`AnUpgradeSurvivesAFailover|SetValue|WatchTellsEverything|WatchGoesOn|ANodeIsALocker|AMarkTravelsWithTheLock` + `)$`
+	`AnUpgradeSurvivesAFailover|SetValue|WatchTellsEverything|WatchGoesOn|ANodeIsALocker|AMarkTravelsWithTheLock|` +
+	`UpgradesThatOnlySeemToCross` + `)$`
 
 // notRun selects tests that judge the text of the sources or measure the machine.
 const notRun = `^Test(Words|Scale|Scaling)$|Allocations|GeneratedCode|TenThousand|Handoffs|Benchmark|Chromium|` +
