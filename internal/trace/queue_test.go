@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,10 +99,10 @@ func TestAPanicOfAHookIsTold(t *testing.T) {
 func TestCloseWaitsForHooks(t *testing.T) {
 	for _, takes := range []time.Duration{0, CloseLimit - 1, time.Hour} {
 		queued(t, func(t *testing.T, q *hookQueue, _ func() int) {
-			hangs, calls, began := takes > CloseLimit, 0, time.Now()
+			hangs, calls, began := takes > CloseLimit, atomic.Int64{}, time.Now()
 			if takes > 0 {
-				q.later(func() { time.Sleep(takes); calls++ })
-				q.later(func() { calls++ })
+				q.later(func() { time.Sleep(takes); calls.Add(1) })
+				q.later(func() { calls.Add(1) })
 			}
 			for range 2 {
 				err := q.close()
@@ -114,10 +115,11 @@ func TestCloseWaitsForHooks(t *testing.T) {
 					began = time.Now().Add(-takes)
 				}
 			}
-			q.later(func() { calls += 10 })
+			q.later(func() { calls.Add(10) })
 			time.Sleep(2 * time.Hour)
-			if want := map[bool]int{true: 1, false: 2}[hangs]; takes > 0 && calls != want || takes == 0 && calls != 0 {
-				t.Errorf("a hook takes %v: %d calls", takes, calls)
+			want := map[time.Duration]int64{0: 0, CloseLimit - 1: 2, time.Hour: 1}[takes]
+			if got := calls.Load(); got != want {
+				t.Errorf("a hook takes %v: %d calls, want %d", takes, got, want)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func TestShrink(t *testing.T) {
 			if err := page.Write(&html); err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{"planted: ", "without any one of them the run passes", `class="held"`, `class="runs"`,
+			for _, want := range []string{"planted: ", " the run passes</h2>", `class="held"`, `class="runs"`,
 				`class="leads"`, "key-0"} {
 				if !strings.Contains(html.String(), want) {
 					t.Errorf("the page lacks %q", want)
