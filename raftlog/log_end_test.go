@@ -344,8 +344,9 @@ func TestStartRefuses(t *testing.T) {
 	} {
 		c := good()
 		change(&c)
+		says := map[string]string{"ElectionTicks": ": 7 is not above 7"}[field]
 		if _, err := Start(c); err == nil || !strings.HasPrefix(err.Error(), "raftlog: "+field+" ") ||
-			strings.Contains(err.Error(), "\n") {
+			strings.Contains(err.Error(), "\n") || !strings.HasSuffix(err.Error(), says) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
