@@ -130,6 +130,14 @@ failures() {
 # nested vets and tests a nested module, with the given flags of go test.
 nested() { (cd "$1" && tests -vet=all -count=1 "${@:2}" -- ./...); }
 
+whole() { # its arguments: those of scripts/whole, which needs one version of Go
+  local needs
+  needs=$(sed -n 's/^const Go = "\(.*\)"$/\1/p' internal/lab/whole/native/native.go)
+  case "$(uname) $(go env GOVERSION)" in
+    "Linux $needs" | "Linux $needs".*) nice scripts/whole "$@" ;;
+    *) printf 'SKIPPED: this needs Linux and %s\n' "$needs" ;;
+  esac
+}
 formatted() {
   local wrong
   wrong=$(gofmt -l .)
@@ -175,10 +183,11 @@ raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 unraced=$(slow UnderRace)
 if $long; then
   raced="$longest $(go list ./... | grep -vxF "$longest")"
-  short=() model=() seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m) heavy=(-race)
+  short=() model=() seeds=(-t 20m) births=(-n 20000) nodes=(-n 20000) bugs=() real=()
+  attack=(-t 5m) heavy=(-race)
 else
-  short=(-short) model=(-quick) seeds=(-n 40) births=(-n 300) bugs=(-some -passed) real=(-part)
-  attack=(-t 30s) heavy=()
+  short=(-short) model=(-quick) seeds=(-n 40) births=(-n 300) nodes=(-n 500) bugs=(-some -passed)
+  real=(-part) attack=(-t 30s) heavy=()
   left 'run without the race detector at a merge' "$unraced"
   left 'run only with -long' "$(slow Nightly)"
 fi
@@ -211,13 +220,13 @@ nightly "planted bugs: the simulation must notice them" scripts/planted -layers 
   one-of-several-is-enough deadlock-not-seen
 step "real processes, each on its own machine" scripts/proctest "${real[@]}"
 step "simulated clusters" nice scripts/sim "${seeds[@]}"
-nightly "whole nodes from seeds" nice scripts/whole -n 500
 nightly "rare paths of the shells: campaigns must reach them" nice scripts/sometimes
 nightly "whole nodes with faults and all Hooks" env MORTISE_FLEETS=hooks \
   nice go test -count=1 -timeout=60m -vet=off ./internal/lab/e2e
 nightly "whole nodes with faults and Config.TLS" env MORTISE_FLEETS=tls \
   nice go test -count=1 -timeout=60m -vet=off ./internal/lab/e2e
 step "simulated births" nice scripts/sim -b "${births[@]}"
+step "whole nodes from seeds" whole "${nodes[@]}"
 nightly "the trace points of raft" env MORTISE_SEEDS=20 \
   nice go test -count=1 -tags with_tla -run TestRaftTrace ./internal/lab/sim
 # The limits are generous, since latency and rates under attack depend on the machine and on the
