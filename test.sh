@@ -6,7 +6,7 @@
 #
 #   -k     go on after a step that has failed
 #   -long  run every test with the race detector, more seeds, every planted bug and all of
-#          scripts/proctest; this takes about two hours, and CI does it every night
+#          scripts/proctest; this takes more than two hours, and CI does it every night
 #
 # Two steps run at a time. It prints each step when it has ended, with the times at which it began
 # and ended and the seconds of processors that it took. A step whose programs are not installed is
