@@ -127,6 +127,37 @@ func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	}
 }
 
+// The wait of a guest for a free lock of a new group ends with the reason that nothing is granted.
+func TestAGuestIsToldOfTheGrace(t *testing.T) {
+	c := newTown(t)
+	c.base.Grace = 10 * time.Minute
+	n, err := mortise.Start(t.Context(), c.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	c.publish(n.Status().Address + "\n")
+	g := c.guest(func(*mortise.Config) {})
+	defer g.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := g.Session(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(ctx)
+	for err = nil; ctx.Err() == nil && (err == nil || !strings.Contains(err.Error(), "the group is in its grace")); {
+		brief, stop := context.WithTimeout(ctx, 100*time.Millisecond)
+		if _, err = s.Acquire(brief, mortise.Request{Key: "k"}); !errors.Is(err, ErrNotReady) {
+			t.Fatal(err)
+		}
+		stop()
+	}
+	if ctx.Err() != nil {
+		t.Error(err)
+	}
+}
+
 // A guest asks the instance that has answered it last, and looks for another one only if that one
 // does not answer. A survey before each question would cost each instance a status.
 func TestAPutGoesToTheInstanceThatAnsweredLast(t *testing.T) {
