@@ -244,13 +244,19 @@ func TestHooksHearOfADoubt(t *testing.T) {
 				mine := f.acquire(f.follower(), mortise.Request{Key: "k", JeopardyGrace: time.Minute})
 				f.noMajority()
 				awaitDoubt(t, mine)
+				synctest.Wait() // hooks on different goroutines have no order
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					if c.ends != nil {
+						_ = c.ends(mine)
+					}
+				}()
+				synctest.Wait() // once the network is healed, the lock may be regained at this instant
 				if c.heals {
 					f.rejoinAll()
 				}
-				synctest.Wait() // hooks on different goroutines have no order
-				if c.ends != nil {
-					_ = c.ends(mine)
-				}
+				<-ended
 				_ = mine.Regain(t.Context())
 				time.Sleep(time.Second) // other hooks of the fleet may block
 				mu.Lock()
