@@ -152,7 +152,8 @@ var allowed = map[string][]string{
 	"internal/tofu":         {"", "internal/plain", "internal/shown", "lockfsm"},
 	"internal/lab/trio":     {"", "internal/lab/leftover"},
 	"internal/lab/leftover": {},
-	"internal/lab/size":     {},
+	"internal/lab/size":     {"internal/lab/uses"},
+	"internal/lab/uses":     {},
 	"internal/lab/slow":     {},
 	"internal/lab/postgres": {},
 }
