@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -174,8 +175,10 @@ func TestMissingFiles(t *testing.T) {
 				others = append(others, e)
 			}
 		}
-		if err := judge.Judge(others, judge.Options{}); !errors.Is(err, judge.ErrUnknown) {
-			t.Errorf("without %s: %v", node, err)
+		err := judge.Judge(others, judge.Options{})
+		if first := judge.Witness(others, judge.Options{}); !errors.Is(err, judge.ErrUnknown) || err != first &&
+			err.Error() != first.Error() {
+			t.Errorf("without %s: %v, and the first judge: %v", node, err, first)
 		}
 	}
 	if _, err := judge.Files("testdata/storm.jsonl", "testdata/storm.jsonl"); err == nil {
@@ -187,6 +190,58 @@ func TestMissingFiles(t *testing.T) {
 	}
 	if _, err := judge.Files(empty); !errors.Is(err, judge.ErrUnknown) {
 		t.Errorf("an empty file: %v", err)
+	}
+}
+
+// Files reads all files in their order. An error names the file.
+func TestFilesReadsAll(t *testing.T) {
+	dir := t.TempDir()
+	var paths []string
+	for i, text := range []string{"one", "two"} {
+		paths = append(paths, filepath.Join(dir, text))
+		f, err := os.Create(paths[i])
+		if err == nil {
+			err = errors.Join(history.Write(f, historytest.Make(all(uint64(i), 3+i))), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := judge.Files(paths[0])
+	second, err2 := judge.Files(paths[1])
+	both, err3 := judge.Files(paths...)
+	if err := errors.Join(err, err2, err3); err != nil || len(both) != len(first)+len(second) || len(first) == len(second) {
+		t.Fatalf("%d and %d events, together %d: %v", len(first), len(second), len(both), err)
+	}
+	for i, e := range slices.Concat(first, second) {
+		if both[i].Kind != e.Kind || both[i].At != e.At || both[i].Node != e.Node {
+			t.Fatalf("event %d: %+v, want %+v", i, both[i], e)
+		}
+	}
+	none, wrong := filepath.Join(dir, "none"), filepath.Join(dir, "wrong")
+	if err := os.WriteFile(wrong, []byte("no history"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{none, wrong} {
+		if events, err := judge.Files(paths[0], path); err == nil || events != nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%d events, %v", len(events), err)
+		}
+	}
+}
+
+// Without a working directory a relative path of the picture has no meaning.
+func TestAPictureWithoutADirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	if err := os.Remove(dir); err != nil {
+		t.Skip(err) // this system keeps a directory in which a process works
+	}
+	if err := judge.Porcupine(nil, judge.Options{HTML: "picture"}); err == nil ||
+		!strings.Contains(err.Error(), "the picture") {
+		t.Errorf("%v", err)
 	}
 }
 

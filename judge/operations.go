@@ -26,11 +26,10 @@ type call struct {
 	begun, returned int64
 	outcome         history.Outcome
 	token           lockfsm.Token
-	// unlock is the time when Unlock began. believe is the time until which the caller believed
-	// that it held the lock. Both are MaxInt64 if unknown.
-	unlock, believe int64
-	confirmed       int64 // time when Unlock returned nil; MaxInt64 if it did not
-	lowered         int64 // time when the caller began to act as a reader; MaxInt64 if it did not
+	// believe is the time until which the caller believed that it held the lock; MaxInt64 if unknown
+	believe   int64
+	confirmed int64 // time when Unlock returned nil; MaxInt64 if it did not
+	lowered   int64 // time when the caller began to act as a reader; MaxInt64 if it did not
 }
 
 type account struct {
@@ -73,8 +72,7 @@ func gather(events []history.Event) (*gathered, error) {
 			return nil, fmt.Errorf("%w: %s dropped %d events", ErrUnknown, e.Node, e.Count)
 		case history.Call:
 			c = &call{id: id, keys: keysOf(&e), shares: sharesOf(&e), resumes: e.Resumes != 0, upgrades: e.Upgrades, begun: e.At,
-				returned: math.MaxInt64, unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64,
-				lowered: math.MaxInt64}
+				returned: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64, lowered: math.MaxInt64}
 			g.byID[id] = c
 			g.calls = append(g.calls, c)
 		case history.Return, history.Downgrade, history.Unlock, history.Unlocked, history.Lost:
@@ -146,7 +144,6 @@ func (c *call) saw(e history.Event) {
 	case history.Downgrade:
 		c.lowered = min(c.lowered, e.At)
 	case history.Unlock:
-		c.unlock = min(c.unlock, e.At)
 		c.believe = min(c.believe, e.At)
 	case history.Unlocked:
 		if e.Err == "" {
