@@ -210,7 +210,8 @@ func TestFilesReadsAll(t *testing.T) {
 	first, err := judge.Files(paths[0])
 	second, err2 := judge.Files(paths[1])
 	both, err3 := judge.Files(paths...)
-	if err := errors.Join(err, err2, err3); err != nil || len(both) != len(first)+len(second) || len(first) == len(second) {
+	if err := errors.Join(err, err2, err3); err != nil || len(both) != len(first)+len(second) ||
+		len(first) == len(second) {
 		t.Fatalf("%d and %d events, together %d: %v", len(first), len(second), len(both), err)
 	}
 	for i, e := range slices.Concat(first, second) {

@@ -90,7 +90,8 @@ func rare() map[string][]history.Event {
 		},
 		"calls that failed, and grants that were not told": {
 			call(1, 1, 300, "a", "b"), result(1, 1, 400, history.Failed, 0), call(2, 1, 100, "a"),
-			call(2, 2, 80, "b"), result(2, 2, 120, history.Held, 0), call(2, 3, 600, "c"), result(2, 3, 700, history.Granted, 11),
+			call(2, 2, 80, "b"), result(2, 2, 120, history.Held, 0), call(2, 3, 600, "c"),
+			result(2, 3, 700, history.Granted, 11),
 			voted(history.Grant, 1, 10, 450, "a", "b"), with(voted(history.End, 1, 10, 500, "a", "b"), how(history.ByCancel)),
 			voted(history.Grant, 1, 11, 690, "c"), voted(history.Grant, 1, 12, 750, "a"),
 			with(voted(history.Grant, 1, 13, 50, "b"), func(e *history.Event) { e.Session = 5 }),

@@ -51,8 +51,9 @@ func furtherFacts() map[string]facts {
 }
 
 // TestDiagnosesAreAsRecorded compares each sentence of the diagnoses of all facts of these tests
-// with testdata/diagnoses.txt. In these facts each field has another value: see apart. After a change of a text, write the file anew (go test ./cmd/mortise
-// -run DiagnosesAre -update) and read its diff.
+// with testdata/diagnoses.txt. In these facts each field has another value: see apart. After a
+// change of a text, write the file anew (go test ./cmd/mortise -run DiagnosesAre -update) and read
+// its diff.
 func TestDiagnosesAreAsRecorded(t *testing.T) {
 	all := furtherFacts()
 	maps.Copy(all, rareFacts())

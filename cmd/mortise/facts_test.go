@@ -126,7 +126,7 @@ func rareFacts() map[string]facts {
 	}
 	none := func(h *mortise.Health) { h.CannotLose, h.Eligible = []string{"a", "b"}, 4 }
 	all := map[string]facts{
-		"no answer, of each kind": {reports: []guest.Report{missing("a", guest.OtherVersion), missing("b", guest.Silent),
+		"each kind of silence": {reports: []guest.Report{missing("a", guest.OtherVersion), missing("b", guest.Silent),
 			missing("c", guest.Silent), missing("d", guest.Foreign), missing("e", guest.Refused), missing("f", guest.Refused)}},
 		"two groups, each with two": {reports: []guest.Report{instance("a", nil), instance("b", nil),
 			instance("c", func(r *guest.Report) { r.Status.Group, r.Status.Leader = "h", "d" }),
@@ -136,7 +136,7 @@ func rareFacts() map[string]facts {
 			instance("b", func(r *guest.Report) { r.Status.Group, r.Status.Leader = "h", "" })}, health: health(nil)},
 		"a leader that only a failed one knows": {reports: []guest.Report{instance("a", failed),
 			instance("b", leaderless)}},
-		"unfounded: nobody says why": {reports: []guest.Report{instance("a", unborn("")), instance("b", unborn("looks"))}},
+		"unfounded, without a reason": {reports: []guest.Report{instance("a", unborn("")), instance("b", unborn("looks"))}},
 		"unfounded: founders": {reports: []guest.Report{instance("a", changed(unborn(""), founders)),
 			instance("b", unborn(""))}},
 		"unfounded: each says why": {reports: []guest.Report{instance("a", unborn("founding waits: b is late")),
@@ -144,7 +144,7 @@ func rareFacts() map[string]facts {
 			instance("d", unborn("founding waits: e is not ready: its disk is full")), instance("e", unborn("other"))}},
 		"unfounded: one is silent, and others say why": {reports: []guest.Report{
 			instance("a", unborn("founding waits: b is late")), missing("b", guest.Silent)}},
-		"unfounded: of each kind": {reports: []guest.Report{instance("a", changed(unborn(""),
+		"unfounded: each kind of silence": {reports: []guest.Report{instance("a", changed(unborn(""),
 			func(r *guest.Report) { r.Status.Voters = voting("b", "c", "d", "e") })), missing("b", guest.Foreign),
 			missing("c", guest.Refused), missing("d", guest.Silent), missing("e", guest.OtherVersion),
 			missing("f", guest.Foreign), missing("g", guest.OtherVersion)}},
@@ -163,7 +163,8 @@ func rareFacts() map[string]facts {
 				r.Status.Term, r.Status.Voters, r.Answer.Leaderless = 9, voting("c", "d", "e", "f", "g"), int64(3*time.Second)
 			}))}},
 		"of equal terms the longer list": {reports: []guest.Report{instance("a", changed(short(20*time.Second),
-			func(r *guest.Report) { r.Status.Voters = voting("a", "b") })), instance("b", changed(short(30*time.Second), five))}},
+			func(r *guest.Report) { r.Status.Voters = voting("a", "b") })),
+			instance("b", changed(short(30*time.Second), five))}},
 		"no leader for ten seconds": {reports: []guest.Report{instance("a", short(settledAfter))}},
 		"no leader for longer":      {reports: []guest.Report{instance("a", short(settledAfter+1))}},
 		"no leader since now":       {reports: []guest.Report{instance("a", short(0))}},

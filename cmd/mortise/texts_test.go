@@ -187,7 +187,8 @@ func ofMembers(now time.Time) map[string]func(c *call) error {
 		},
 		"outcomes of exits": func(c *call) error {
 			for _, err := range []error{nil, &exitError{7, "own"}, &exitError{8, ""}, mortise.ErrNotAllowed, mortise.ErrNotReady,
-				&mortise.HeldError{Key: "k", Hold: mortise.Hold{Holder: "n", Token: 3}}, mortise.ErrQueueFull, context.DeadlineExceeded,
+				&mortise.HeldError{Key: "k", Hold: mortise.Hold{Holder: "n", Token: 3}}, mortise.ErrQueueFull,
+				context.DeadlineExceeded,
 				mortise.ErrLost, mortise.ErrBadKey, mortise.ErrBadRequest, errors.New("other"),
 				fmt.Errorf("%w: %w", context.DeadlineExceeded, &mortise.HeldError{Key: "k"})} {
 				for _, command := range []string{"", "cmd"} {
@@ -221,8 +222,9 @@ func ofMembers(now time.Time) map[string]func(c *call) error {
 
 // refused has each error of the HTTP API, alone and with others of which one decides.
 func refused() []error {
-	all := []error{&mortise.HeldError{Key: "k", Hold: mortise.Hold{Holder: "n", Token: 3}}, errBadSecret, errNoPrograms, errMemberSecret,
-		mortise.ErrNotAllowed, errNotForPrograms, errNoPath, errNoMethod, mortise.ErrBadRequest, mortise.ErrBadKey, errNoLease,
+	all := []error{&mortise.HeldError{Key: "k", Hold: mortise.Hold{Holder: "n", Token: 3}}, errBadSecret,
+		errNoPrograms, errMemberSecret, mortise.ErrNotAllowed, errNotForPrograms, errNoPath, errNoMethod,
+		mortise.ErrBadRequest, mortise.ErrBadKey, errNoLease,
 		errNoLock, errGivenUp, mortise.ErrNotHeld, mortise.ErrConflict, mortise.ErrKept, mortise.ErrLost,
 		mortise.ErrInJeopardy, mortise.ErrNotReady, mortise.ErrLeaving, mortise.ErrClosed, mortise.ErrOverloaded,
 		mortise.ErrNoRoom, errTooMuch, errManyRequests, errManyBytes, errManySecrets, mortise.ErrQueueFull, behind(true),
@@ -246,13 +248,14 @@ func ofEvents(now time.Time) map[string]func(c *call) error {
 	all := map[string]func(c *call) error{}
 	for what, change := range map[string]func(*mortise.Event){
 		"whole": func(*mortise.Event) {}, "current": func(e *mortise.Event) { e.Kind = mortise.EventCurrent },
-		"reset": func(e *mortise.Event) { *e = mortise.Event{Kind: mortise.EventReset, Position: 5} },
-		"data":  func(e *mortise.Event) { e.Kind = mortise.EventData }, "no time": func(e *mortise.Event) { e.At = time.Time{} },
+		"reset":     func(e *mortise.Event) { *e = mortise.Event{Kind: mortise.EventReset, Position: 5} },
+		"data":      func(e *mortise.Event) { e.Kind = mortise.EventData },
+		"no time":   func(e *mortise.Event) { e.At = time.Time{} },
 		"no holder": func(e *mortise.Event) { e.Holder = "" }, "no token": func(e *mortise.Event) { e.Token = 0 },
 		"exclusive":      func(e *mortise.Event) { e.Mode, e.Tree = mortise.Exclusive, false },
 		"exclusive tree": func(e *mortise.Event) { e.Mode = mortise.Exclusive },
 		"shared":         func(e *mortise.Event) { e.Tree = false }, "no cause": func(e *mortise.Event) { e.Cause = "" },
-		"by nobody": func(e *mortise.Event) { e.By = "" }, "no reason": func(e *mortise.Event) { e.Reason = "" },
+		"without a culprit": func(e *mortise.Event) { e.By = "" }, "no reason": func(e *mortise.Event) { e.Reason = "" },
 		"neither": func(e *mortise.Event) { e.By, e.Reason = "", "" },
 	} {
 		changed := with(e, change)
