@@ -53,47 +53,6 @@ type place struct {
 	paused bool
 }
 
-const maxNodes = 256
-
-// New starts a cluster of n nodes, 1 to 256, and waits until all nodes are ready. It closes the
-// nodes at the end of the test. The test fails if at its end a lock is held, a call waits for a
-// lock, or a goroutine of a node remains. Config.Replicas is n. With more than 16 nodes, New sets
-// Config.Founders to the first three nodes instead. Up to three nodes vote. In a cluster of one,
-// the node has no Config.Join.
-//
-//	cluster := mortisetest.New(t, 3)
-func New(t testing.TB, n int) *Cluster {
-	t.Helper()
-	return NewWith(t, n, Options{})
-}
-
-// NewWith is like New, but with options.
-//
-//	cluster := mortisetest.NewWith(t, 3, mortisetest.Options{
-//		Configure: func(i int, c *mortise.Config) { c.SessionTTL = time.Second },
-//	})
-func NewWith(t testing.TB, n int, o Options) *Cluster {
-	t.Helper()
-	if n < 1 || n > maxNodes {
-		t.Fatalf("mortisetest: a cluster of %d nodes: want 1 to %d", n, maxNodes)
-	}
-	if o.Patience == 0 {
-		o.Patience = time.Minute
-	}
-	c := &Cluster{t: t, options: o, net: memnet.New(), cuts: map[route]bool{}, closed: map[route]bool{}}
-	c.label = fmt.Sprintf("%s %p", t.Name(), c)
-	for i := range n {
-		c.places = append(c.places, &place{host: fmt.Sprintf("10.0.%d.%d", (i+1)/256, (i+1)%256),
-			machine: newMachine()})
-	}
-	t.Cleanup(c.end)
-	for i := range n {
-		c.start(i)
-	}
-	c.Ready()
-	return c
-}
-
 // Len returns the number of nodes, including killed ones.
 //
 //	for i := range cluster.Len() { go work(cluster.Node(i)) }
@@ -154,3 +113,5 @@ func (c *Cluster) config(i int) mortise.Config {
 }
 
 func (p *place) address() string { return p.host + ":7947" }
+
+type route struct{ from, to int }

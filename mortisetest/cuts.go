@@ -2,8 +2,6 @@ package mortisetest
 
 import "slices"
 
-type route struct{ from, to int }
-
 // Isolate silently cuts the connections between the given nodes and all others: data does not
 // arrive, and no error is reported. The given nodes still reach each other. After Heal, data that
 // was sent during the cut is delivered, as TCP does by retransmission.

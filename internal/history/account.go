@@ -3,81 +3,12 @@ package history
 import (
 	"cmp"
 	"slices"
-
-	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// account is the log of one group, as its voters have recorded it.
-type account struct {
-	group  Group
-	runs   []run
-	steps  []step
-	first  lockfsm.Revision
-	held   bool // true if any voter begins its account with a lock that is already held
-	last   int64
-	covers lockfsm.Revision // the last revision that the account covers
-}
+// joining merges the accounts that the voters of a group have recorded.
+type joining struct{ *evidence }
 
-func (a *account) silent() bool {
-	return !a.held && !slices.ContainsFunc(a.runs, func(r run) bool { return len(r.steps) > 0 })
-}
-
-type run struct {
-	from, to lockfsm.Revision
-	steps    []step
-}
-
-type step struct {
-	index uint64
-	seq   uint32
-	event int32
-	at    int64
-}
-
-func (s step) compare(o step) int {
-	return cmp.Or(cmp.Compare(s.index, o.index), cmp.Compare(s.seq, o.seq))
-}
-
-func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Event) error {
-	a := s.account
-	if a == nil || a.group != e.Group {
-		if a = accounts[e.Group]; a == nil {
-			a = &account{group: e.Group}
-			accounts[e.Group] = a
-		}
-		s.account = a
-		if e.Kind != Begin {
-			return unknown("%s has events of group %x before a begin event", e.Node, uint64(e.Group))
-		}
-	}
-	a.last = max(a.last, e.At)
-	if e.Kind == Begin {
-		if len(a.runs) == 0 || e.Rev < a.first {
-			a.first = e.Rev
-		}
-		s.run = len(a.runs)
-		a.runs = append(a.runs, run{from: e.Rev, to: e.Rev})
-		return nil
-	}
-	r := &a.runs[s.run]
-	r.to = max(r.to, e.Rev)
-	if e.Kind == Mark {
-		return nil
-	}
-	if e.Seq == 0 {
-		j.carried, a.held = append(j.carried, i), true
-		return nil
-	}
-	next := step{e.Index, e.Seq, i, e.At}
-	if n := len(r.steps); n > 0 && next.compare(r.steps[n-1]) <= 0 {
-		return j.broken(Agree, []int32{r.steps[n-1].event, i}, "%s applies the log of group %x backwards", e.Node,
-			uint64(e.Group))
-	}
-	r.steps = append(r.steps, next)
-	return nil
-}
-
-func (j *judge) joinAccounts() error {
+func (j joining) joinAccounts() error {
 	// A group without a hold was probably never founded.
 	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() })
 	slices.SortFunc(j.groups, func(a, b *account) int {
@@ -120,7 +51,7 @@ func (j *judge) joinAccounts() error {
 	return nil
 }
 
-func (j *judge) join(a, b []step) ([]step, error) {
+func (j joining) join(a, b []step) ([]step, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a, b...), nil
 	}

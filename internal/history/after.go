@@ -2,7 +2,11 @@ package history
 
 import "math"
 
-func (j *judge) after() error {
+// aftermath judges what is left: the holds that the state keeps, and those whose callers were not
+// told of their end.
+type aftermath struct{ *evidence }
+
+func (j aftermath) after() error {
 	if err := j.checkCarried(); err != nil {
 		return err
 	}
@@ -33,7 +37,7 @@ func (j *judge) after() error {
 
 // strangers finds sessions that released locks but have no calls in the history, because a file is
 // missing. A stay may be released without a pass if a call failed or has no answer.
-func (j *judge) strangers(failed []int32, pending []bool) {
+func (j aftermath) strangers(failed []int32, pending []bool) {
 	for i := range j.grants {
 		g := &j.grants[i]
 		if g.stay != nil && (failed[g.set] >= 0 || pending[g.set]) {
@@ -51,7 +55,7 @@ func (j *judge) strangers(failed []int32, pending []bool) {
 
 // checkCarried checks the holds at the beginning of each account that begins with a snapshot. They
 // must agree with the accounts of the other voters up to the index of the snapshot.
-func (j *judge) checkCarried() error {
+func (j aftermath) checkCarried() error {
 	for _, i := range j.carried {
 		e := &j.events[i]
 		at, known := j.byToken[uint64(e.Token)]
@@ -76,7 +80,7 @@ func (j *judge) checkCarried() error {
 
 // others returns two values for each set: the last call that failed, and whether any call has no
 // answer. These calls may own the grants whose tokens no call returned.
-func (j *judge) others() (failed []int32, pending []bool) {
+func (j aftermath) others() (failed []int32, pending []bool) {
 	failed, pending = make([]int32, len(j.sets)), make([]bool, len(j.sets))
 	for k := range failed {
 		failed[k] = -1
@@ -102,11 +106,11 @@ func (j *judge) others() (failed []int32, pending []bool) {
 // late reports whether the absence of an event is a violation. The event had to follow the given
 // time. Its absence is a violation if the recording is complete, or if the voters recorded for
 // long enough after that time. The absence is never a violation if a later group exists.
-func (j *judge) late(g *grant, at int64) bool {
+func (j aftermath) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
 
-func (j *judge) orphan(g *grant, failed int32) error {
+func (j aftermath) orphan(g *grant, failed int32) error {
 	at := g.at
 	if failed >= 0 {
 		at = max(at, j.events[failed].At)
@@ -119,7 +123,7 @@ func (j *judge) orphan(g *grant, failed int32) error {
 		j.sets[g.set].name, j.events[g.event].Token)
 }
 
-func (j *judge) unended(g *grant) error {
+func (j aftermath) unended(g *grant) error {
 	at, because := g.owner.believed()
 	if because < 0 {
 		return nil
@@ -138,7 +142,7 @@ func (j *judge) unended(g *grant) error {
 
 // zombie judges a grant that has ended. If the owner's node ran for long enough after the end, the
 // owner must have recorded an Unlock or a Lost event.
-func (j *judge) zombie(g *grant) error {
+func (j aftermath) zombie(g *grant) error {
 	_, because := g.owner.believed()
 	node := &j.streams[j.events[g.owner.ret].Stream]
 	if because >= 0 || node.last <= g.ended+j.settle+j.uncertain {
@@ -146,4 +150,46 @@ func (j *judge) zombie(g *grant) error {
 	}
 	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.end},
 		"%s with token %d has ended, but its caller was not told", j.sets[g.set].name, j.events[g.owner.ret].Token)
+}
+
+// afterStay judges what is left of a stay. The state may keep a stay for as long as its session
+// lives. A pass has ended when the stay has ended. If the stay is not shared, it has also ended
+// when the next pass was returned.
+func (j aftermath) afterStay(g *grant) error {
+	if g.ended == math.MaxInt64 && j.settled && int(g.group) == len(j.groups)-1 {
+		return j.broken(Kept, []int32{g.event}, "all locks have ended, but the state keeps the stay of %s with token %d",
+			j.sets[g.set].name, j.events[g.event].Token)
+	}
+	ended, end := g.ended, g.end
+	for i := len(g.stay.passes) - 1; i >= 0; i-- {
+		p := &g.stay.passes[i]
+		if p.owner == nil {
+			continue
+		}
+		if p.ended, p.end = ended, end; ended != math.MaxInt64 {
+			if err := j.zombie(&p.grant); err != nil {
+				return err
+			}
+		}
+		if p.owner.returned < ended && j.events[g.event].alone() {
+			ended, end = p.owner.returned, p.owner.ret
+		}
+	}
+	return nil
+}
+
+// unasked judges a downgraded grant. If the owner's node ran for long enough after the downgrade,
+// the owner must have recorded that it acts as a reader, or that its hold has ended.
+func (j aftermath) unasked(g *grant) error {
+	if g.owner == nil || g.shared < 0 {
+		return nil
+	}
+	_, because := g.owner.believedAlone()
+	node := &j.streams[j.events[g.owner.ret].Stream]
+	if because >= 0 || node.last <= j.events[g.shared].At+j.settle+j.uncertain {
+		return nil
+	}
+	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.shared},
+		"%s with token %d has become shared, but its caller did not ask for it", j.sets[g.set].name,
+		j.events[g.owner.ret].Token)
 }

@@ -1,58 +1,9 @@
 package history
 
-import "math"
+// reading files the events of each stream: the calls of callers, and the accounts of voters.
+type reading struct{ *evidence }
 
-type stream struct {
-	calls   []call // by op; calls[0] is unused
-	last    int64
-	account *account // nil for a caller's stream
-	run     int
-}
-
-// call is one call for keys, and the events of its lock. A missing event is -1.
-type call struct {
-	set                                 int32
-	called, ret, unlock, unlocked, lost int32
-	// the times of called, ret, unlock, lost and unlocked, in this order
-	begun, returned, released, until, was int64
-
-	downgrade int32 // the event from which on the caller acts as a reader
-	lowered   int64 // its time
-}
-
-// entered is an event Enter, and what its stream had recorded of the call before it.
-type entered struct {
-	event int32
-	op    call
-}
-
-func newCall() call {
-	return call{
-		set: -1, called: -1, ret: -1, unlock: -1, unlocked: -1, lost: -1,
-		begun: math.MaxInt64, returned: math.MaxInt64, released: math.MaxInt64, until: math.MaxInt64,
-		downgrade: -1, lowered: math.MaxInt64,
-	}
-}
-
-// believed returns the time until which the caller believed that it held the lock, and the event
-// that ended the belief, or -1.
-func (c *call) believed() (int64, int32) {
-	if c.released <= c.until {
-		return c.released, c.unlock
-	}
-	return c.until, c.lost
-}
-
-// believedAlone returns what believed returns, for the belief that the caller holds the lock
-// exclusively.
-func (c *call) believedAlone() (int64, int32) {
-	if at, because := c.believed(); at <= c.lowered {
-		return at, because
-	}
-	return c.lowered, c.downgrade
-}
-
-func (j *judge) readAll() error {
+func (j reading) readAll() error {
 	j.keys, j.mutexes, j.kinds = map[string]int32{}, map[string]int32{}, map[string]int32{}
 	accounts := map[Group]*account{}
 	for i := range j.events {
@@ -86,7 +37,7 @@ func (j *judge) readAll() error {
 	return nil
 }
 
-func (j *judge) readCall(s *stream, i int32, e *Event) error {
+func (j reading) readCall(s *stream, i int32, e *Event) error {
 	if e.Op == 0 || e.Op > uint64(4*len(j.events)+1000) {
 		return unknown("%s: a %v of call %d, which is not a valid number", e.Node, e.Kind, e.Op)
 	}
@@ -127,5 +78,44 @@ func (j *judge) readCall(s *stream, i int32, e *Event) error {
 	default:
 		return unknown("%s: event %d has an unknown kind", e.Node, i)
 	}
+	return nil
+}
+
+func (j reading) readState(accounts map[Group]*account, s *stream, i int32, e *Event) error {
+	a := s.account
+	if a == nil || a.group != e.Group {
+		if a = accounts[e.Group]; a == nil {
+			a = &account{group: e.Group}
+			accounts[e.Group] = a
+		}
+		s.account = a
+		if e.Kind != Begin {
+			return unknown("%s has events of group %x before a begin event", e.Node, uint64(e.Group))
+		}
+	}
+	a.last = max(a.last, e.At)
+	if e.Kind == Begin {
+		if len(a.runs) == 0 || e.Rev < a.first {
+			a.first = e.Rev
+		}
+		s.run = len(a.runs)
+		a.runs = append(a.runs, run{from: e.Rev, to: e.Rev})
+		return nil
+	}
+	r := &a.runs[s.run]
+	r.to = max(r.to, e.Rev)
+	if e.Kind == Mark {
+		return nil
+	}
+	if e.Seq == 0 {
+		j.carried, a.held = append(j.carried, i), true
+		return nil
+	}
+	next := step{e.Index, e.Seq, i, e.At}
+	if n := len(r.steps); n > 0 && next.compare(r.steps[n-1]) <= 0 {
+		return j.broken(Agree, []int32{r.steps[n-1].event, i}, "%s applies the log of group %x backwards", e.Node,
+			uint64(e.Group))
+	}
+	r.steps = append(r.steps, next)
 	return nil
 }

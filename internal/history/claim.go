@@ -6,9 +6,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file finds the calls that own the grants, and the calls that were told of them.
+// claiming finds the calls that own the grants, and the calls that were told of them.
+type claiming struct{ *evidence }
 
-func (j *judge) claim() error {
+func (j claiming) claim() error {
 	for s := range j.streams {
 		calls := j.streams[s].calls
 		for i := range calls {
@@ -39,7 +40,7 @@ func (j *judge) claim() error {
 	return j.checkSessions()
 }
 
-func (j *judge) tell(g *grant, c *call, e *Event) error {
+func (j claiming) tell(g *grant, c *call, e *Event) error {
 	switch {
 	case e.Outcome == Granted && !j.goesBack(g, j.events[c.called].Resumes):
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
@@ -77,7 +78,7 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 // goesBack reports whether a grant resumes the hold with the given token, directly or through a
 // chain of grants. It also returns true for token zero, and if the chain begins before the
 // recording.
-func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
+func (j claiming) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes
 		if resumes == token || resumes == 0 {
@@ -93,14 +94,14 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 
 // heldBack judges a try that failed because of a request that waits for several keys. The history
 // must have a request for several keys with one of the keys of the try.
-func (j *judge) heldBack(c *call, e *Event) {
+func (j claiming) heldBack(c *call, e *Event) {
 	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
 		j.unsure("call %d of %s was told that a waiter for several locks comes first for %s, "+
 			"but there is none: is a file missing?", e.Op, e.Node, j.sets[c.set].name)
 	}
 }
 
-func (j *judge) phantom(c *call, e *Event) error {
+func (j claiming) phantom(c *call, e *Event) error {
 	for _, a := range j.groups {
 		if uint64(a.first) < uint64(e.Token) && uint64(e.Token) <= uint64(a.covers) {
 			return j.broken(Phantom, []int32{c.called, c.ret},
@@ -110,4 +111,46 @@ func (j *judge) phantom(c *call, e *Event) error {
 	}
 	j.unsure("no voter's account reaches token %d, which %s was told of: is a file missing?", e.Token, e.Node)
 	return nil
+}
+
+// checkSessions finds the stream of each session: the stream of the calls that returned its tokens.
+// It verifies that all passes of the session are of this stream.
+func (j claiming) checkSessions() error {
+	j.sessions = map[lockfsm.SessionID]int32{}
+	for i := range j.grants {
+		session := j.granted(int32(i)).Session
+		if _, known := j.sessions[session]; !known && j.grants[i].owner != nil {
+			j.sessions[session] = j.grants[i].owner.ret
+		}
+	}
+	for i := range j.grants {
+		g := &j.grants[i]
+		if g.stay == nil {
+			continue
+		}
+		session := j.events[g.event].Session
+		for _, p := range g.stay.passes {
+			if p.owner == nil {
+				continue
+			}
+			ret := p.owner.ret
+			before, known := j.sessions[session]
+			if !known {
+				j.sessions[session] = ret
+			} else if j.events[before].Stream != j.events[ret].Stream {
+				return j.broken(Phantom, []int32{g.event, before, ret},
+					"%s was granted with token %d out of a stay of session %d, which is of another instance",
+					j.sets[g.set].name, p.token, session)
+			}
+		}
+	}
+	return nil
+}
+
+// lowers reports whether g can be the grant of the call c although g is shared and c asked for an
+// exclusive lock. The voters know g only from a state after its downgrade.
+func (j claiming) lowers(g *grant, c *call) bool {
+	e, asked := &j.events[g.event], &j.events[c.called]
+	return e.Seq == 0 && c.downgrade >= 0 && asked.sheds() && e.reads() && e.Key == asked.Key &&
+		slices.Equal(e.Keys, asked.Keys)
 }

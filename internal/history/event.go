@@ -218,3 +218,18 @@ func named(list string, name []byte, n *uint8) error {
 	}
 	return fmt.Errorf("history: %q is not one of: %s", name, list)
 }
+
+// sheds reports whether e is of a lock that can become shared.
+func (e *Event) sheds() bool { return e.Permits == 0 && e.Of == 0 && e.Upgrades == 0 }
+
+// grant returns what a request like e would include.
+func (e *Event) grant() *lockfsm.Grant {
+	g := &lockfsm.Grant{Key: e.Key, Keys: e.Keys, Permits: e.Permits, Of: e.Of}
+	for _, mode := range e.Modes {
+		g.Modes = append(g.Modes, lockfsm.Mode(mode-'0'))
+	}
+	return g
+}
+
+// reads reports whether a holder with the modes of e only reads.
+func (e *Event) reads() bool { return e.Of == 0 && e.grant().Reads() }

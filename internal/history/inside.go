@@ -8,9 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file judges the requests that entered a lock again. The product decides with the order of
+// entering judges the requests that entered a lock again. The product decides with the order of
 // the modes whether a lock covers a request. This judge does not trust that order. It computes with
 // permits: the lock must exclude everything that a grant of the request would exclude.
+type entering struct{ *evidence }
 
 type share struct{ permits, of int64 }
 
@@ -32,7 +33,7 @@ func shareOf(e *Event, i int) share {
 	return share{permits, of}
 }
 
-func (j *judge) inside() error {
+func (j entering) inside() error {
 	for _, in := range j.entered {
 		e := &j.events[in.event]
 		ret := in.op.ret

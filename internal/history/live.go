@@ -60,3 +60,19 @@ func (l *live) of(session lockfsm.SessionID) (numbers []lockfsm.Number) {
 	slices.Sort(numbers)
 	return numbers
 }
+
+type request struct {
+	session lockfsm.SessionID
+	number  lockfsm.Number
+}
+
+type holding struct {
+	key         string
+	keys        []string
+	permits, of uint32
+	modes       string
+	place       lockfsm.Revision
+	token, last lockfsm.Token
+	sticky      bool          // false if the account began while the request waited
+	upgrades    lockfsm.Token // of an upgrade, the token of its hold
+}

@@ -8,25 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-type grant struct {
-	set   int32
-	event int32
-	// The field at is the earliest time at which any voter recorded the grant. The field ended is
-	// the same for the end of the grant, or for the first event of the next group.
-	at, ended int64
-	end       int32 // -1 if none
-	shared    int32 // the event that made the exclusive grant shared; -1 if none
-	group     int32
-
-	owner *call // the call that returned its token, or nil
-	stay  *stay // nil if the grant is no stay
-	// A failed call with Try may return the token of this grant, because the lock was held. The
-	// event seenBy is the earliest return of such a call, and seenAt is its time. The event heldBy
-	// is the latest start of such a call, and heldBehind is its time.
-	seenBy, heldBy     int32
-	seenAt, heldBehind int64
-}
-
 type held struct {
 	current []int32
 	taken   int64
@@ -42,65 +23,8 @@ type mark struct {
 	place lockfsm.Revision
 }
 
-func (j *judge) listGrants() error {
-	n := 0
-	for _, a := range j.groups {
-		n += len(a.steps)/2 + 1
-	}
-	j.grants = make([]grant, 0, n)
-	j.byToken = make(map[uint64]int32, n)
-	for place, a := range j.groups {
-		for _, i := range j.carried {
-			e := &j.events[i]
-			if _, known := j.byToken[uint64(e.Token)]; e.Group == a.group && e.Rev == a.first && !known {
-				if err := j.list(int32(place), step{event: i, at: e.At}); err != nil {
-					return err
-				}
-			}
-		}
-		for _, s := range a.steps {
-			if j.events[s.event].Kind == Grant {
-				if err := j.list(int32(place), s); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return j.listStays()
-}
-
-func (j *judge) list(group int32, s step) error {
-	e := &j.events[s.event]
-	if before, twice := j.byToken[uint64(e.Token)]; twice {
-		return j.broken(Tokens, []int32{j.grants[before].event, s.event}, "token %d is given twice", e.Token)
-	}
-	j.byToken[uint64(e.Token)] = int32(len(j.grants))
-	g := newGrant(j.set(e), s.event, group)
-	g.at = s.at
-	j.grants = append(j.grants, g)
-	return nil
-}
-
-func newGrant(set, event, group int32) grant {
-	return grant{
-		set: set, event: event, ended: math.MaxInt64, end: -1, shared: -1, group: group, seenBy: -1, heldBy: -1,
-		seenAt: math.MaxInt64, heldBehind: math.MinInt64,
-	}
-}
-
-// as returns the request of a grant as it is at this point of the log.
-func (j *judge) as(g *grant) *Event {
-	like := j.sets[g.set].like
-	if g.shared >= 0 {
-		shared := *like
-		shared.Permits, shared.Modes = j.events[g.shared].Permits, j.events[g.shared].Modes
-		return &shared
-	}
-	return like
-}
-
-func (j *judge) sweep() error {
-	w := sweeper{judge: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
+func sweep(j *evidence) error {
+	w := sweeper{evidence: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
 	for i := range w.keys {
 		w.keys[i] = held{last: -1, single: -1}
 	}
@@ -137,7 +61,7 @@ func (j *judge) sweep() error {
 
 // sweeper is the state of sweep.
 type sweeper struct {
-	*judge
+	*evidence
 	keys    []held
 	live    []int32
 	point   int64 // the earliest possible time of the present step
@@ -354,4 +278,100 @@ func (w *sweeper) groupEnds(next *account) {
 		}
 		w.keys[k].current, w.keys[k].taken = w.keys[k].current[:0], 0
 	}
+}
+
+// passes replays the passes of a stay when the stay is granted. Its point in time begins at that of
+// the log, and then follows only the passes. A pass of a shared stay may begin before the earlier
+// ones have ended. At the end of the stay, stayEnds raises the point of the log to the end of all
+// passes.
+func (w *sweeper) passes(g *grant) error {
+	at, over := *w, *w
+	for i := range g.stay.passes {
+		p := &g.stay.passes[i]
+		if c := p.owner; c != nil {
+			at.notBefore(c.begun, c.called, false)
+			if err := at.notAfter(c.returned, c.ret, p.event); err != nil {
+				return err
+			}
+		}
+		if err := at.notAfter(p.seenAt, p.seenBy, p.event); err != nil {
+			return err
+		}
+		end, err := at.passEnds(p)
+		if err != nil {
+			return err
+		}
+		if over.notBefore(end.point, end.because, end.belief); w.events[g.event].alone() {
+			at = end
+		}
+	}
+	g.stay.point, g.stay.because, g.stay.belief = over.point, over.because, over.belief
+	return nil
+}
+
+// passEnds returns a copy of w whose point in time is the earliest possible end of a pass.
+func (w sweeper) passEnds(p *pass) (sweeper, error) {
+	w.notBefore(p.heldBehind, p.heldBy, false)
+	c := p.owner
+	if c == nil {
+		return w, nil
+	}
+	until, because := c.believed()
+	w.notBefore(until, because, true)
+	if c.unlocked >= 0 && w.events[c.unlocked].Err == "" {
+		return w, w.notAfter(c.was, c.unlocked, p.event)
+	}
+	return w, nil
+}
+
+func (w *sweeper) stayEnds(g *grant) {
+	if s := g.stay; s != nil {
+		w.notBefore(s.point, s.because, s.belief)
+	}
+}
+
+// share replays that an exclusive grant becomes shared. The grant keeps its token. Its caller acts
+// as a reader from the moment at which it sends the downgrade, so other readers may be granted the
+// lock as soon as the state has changed.
+func (w *sweeper) share(s step) error {
+	e := &w.events[s.event]
+	i, known := w.byToken[uint64(e.Token)]
+	if !known {
+		return w.broken(Ends, []int32{s.event}, "%s becomes shared with token %d, which was never granted", e.asked(),
+			e.Token)
+	}
+	g := &w.grants[i]
+	current := func(key int32) bool { return slices.Contains(w.keys[key].current, i) }
+	if lowers := w.as(g).sheds(); !lowers || g.stay != nil || !slices.ContainsFunc(w.sets[g.set].keys, current) {
+		return w.broken(Ends, []int32{g.event, g.shared, g.end, s.event},
+			"%s becomes shared with token %d, which does not hold it exclusively", e.asked(), e.Token)
+	}
+	had := w.as(g)
+	g.shared = s.event
+	for _, key := range w.sets[g.set].keys {
+		if k := &w.keys[key]; current(key) {
+			before, _ := w.sets[g.set].terms(had, key)
+			permits, _ := w.sets[g.set].terms(w.as(g), key)
+			k.taken += permits - before
+		}
+	}
+	before, after := had.grant(), w.as(g).grant()
+	raised := func(key string) bool {
+		from, _ := before.Mode(key)
+		to, is := after.Mode(key)
+		return is && !from.Covers(to)
+	}
+	if raised(e.Key) || slices.ContainsFunc(e.Keys, raised) {
+		return w.broken(Ends, []int32{g.event, s.event}, "%s with token %d gets modes that its own do not cover: %s",
+			had.asked(), e.Token, e.asked())
+	}
+	if !w.as(g).alike(e) {
+		return w.broken(Ends, []int32{g.event, s.event}, "%s becomes shared with token %d, which is of %s", e.asked(),
+			e.Token, w.sets[g.set].name)
+	}
+	if c := g.owner; c != nil {
+		at, because := c.believedAlone()
+		w.notBefore(at, because, true)
+	}
+	return w.notAfter(s.at, s.event, s.event)
 }

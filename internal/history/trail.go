@@ -25,22 +25,6 @@ type Trail struct {
 	live  live
 }
 
-type request struct {
-	session lockfsm.SessionID
-	number  lockfsm.Number
-}
-
-type holding struct {
-	key         string
-	keys        []string
-	permits, of uint32
-	modes       string
-	place       lockfsm.Revision
-	token, last lockfsm.Token
-	sticky      bool          // false if the account began while the request waited
-	upgrades    lockfsm.Token // of an upgrade, the token of its hold
-}
-
 // NewTrail returns a Trail that passes each event to emit. emit must set the time and the node of
 // the event.
 func NewTrail(group uint64, emit func(Event)) *Trail {

@@ -1,7 +1,7 @@
 package historytest
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mortise-lock/mortise/internal/history"
@@ -40,32 +40,6 @@ func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
 	command.Session, command.Term = c.session, term
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
 }
-
-// draw returns a random request. If Share, Permits or Several is zero, that option draws no
-// random number, so that it does not change the history of a seed.
-func (w *world) draw() lockfsm.Command {
-	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
-	switch o := w.options; {
-	case o.Share > 0 && w.chance(o.Share):
-		a.Mode = lockfsm.ModeIS
-	case o.Permits > 0 && w.chance(o.Permits):
-		a.Mode, a.Permits, a.Of = lockfsm.ModePermits, 1+uint32(w.rng.IntN(2)), 3
-	}
-	if w.options.Several > 0 && w.chance(w.options.Several) {
-		keys := w.rng.Perm(w.options.Keys)[:2+w.rng.IntN(w.options.Keys-1)]
-		slices.Sort(keys)
-		a.Key = w.key(keys[0])
-		for _, k := range keys[1:] {
-			a.Keys = append(a.Keys, w.key(k))
-		}
-	}
-	if w.options.Sticky > 0 && !a.Try && a.Mode == lockfsm.ModeX && len(a.Keys) == 0 && w.chance(w.options.Sticky) {
-		a.Sticky = true
-	}
-	return a
-}
-
-func (w *world) key(i int) string { return fmt.Sprintf("key-%d", i) }
 
 func (c *caller) next() {
 	w := c.w
@@ -219,4 +193,79 @@ func (c *caller) crash() {
 	})
 	c.stream, c.stays = 0, nil
 	c.w.after(c.w.upTo(20*ms), c.open)
+}
+
+// stay is a lock that the session of a caller keeps after an unlock. A pass is a grant of one of
+// its reserved tokens to a call of this caller.
+type stay struct {
+	key         string
+	number      lockfsm.Number
+	token, last lockfsm.Token // the token of the latest pass, and the last reserved token
+	inside      bool          // a call holds the lock
+	wanted      bool          // another request waits for the lock
+}
+
+// begin begins a stay with its first pass.
+func (c *caller) begin(op uint64, key string, f lockfsm.Change) *stay {
+	st := &stay{key: key, number: f.Number, token: f.Token, last: f.Last}
+	c.stays[key] = st
+	c.enter(op, st)
+	return st
+}
+
+func (c *caller) enter(op uint64, st *stay) {
+	st.token++
+	st.inside = true
+	c.hold(op, st.number, st.token, st)
+}
+
+// pass grants a call the lock out of a stay, and reports whether there was such a stay. If there
+// was none, pass gives back the stays of all keys of the request.
+func (c *caller) pass(op uint64, asks *lockfsm.Command) bool {
+	st := c.stays[asks.Key]
+	if st != nil && len(asks.Keys) == 0 && (asks.Sticky || asks.Try && asks.Mode == lockfsm.ModeX) {
+		c.enter(op, st)
+		return true
+	}
+	for _, key := range append([]string{asks.Key}, asks.Keys...) {
+		if st := c.stays[key]; st != nil {
+			c.giveBack(st)
+		}
+	}
+	return false
+}
+
+func (c *caller) unlockPass(op uint64, st *stay) {
+	st.inside = false
+	c.say(history.Event{Kind: history.Unlocked, Op: op})
+	if st.wanted || st.token == st.last {
+		c.giveBack(st)
+	}
+	c.w.after(c.w.upTo(ms), c.next)
+}
+
+// recalled handles a notice that other requests wait for a stay.
+func (c *caller) recalled(st *stay, f lockfsm.Change) {
+	if c.stays[st.key] != st || !f.Wanted {
+		return
+	}
+	st.wanted = true
+	switch {
+	case !st.inside:
+		c.giveBack(st)
+	case f.Asked != 0:
+		c.send(lockfsm.Command{Kind: lockfsm.InUse, Number: st.number, Revision: f.Asked,
+			Token: st.token}, nil)
+	}
+}
+
+func (c *caller) giveBack(st *stay) {
+	delete(c.stays, st.key)
+	c.send(lockfsm.Command{Kind: lockfsm.Release, Number: st.number}, nil)
+}
+
+func (c *caller) giveBackAll() {
+	for _, key := range slices.Sorted(maps.Keys(c.stays)) {
+		c.giveBack(c.stays[key])
+	}
 }

@@ -36,38 +36,6 @@ const (
 	term  = 1
 )
 
-// Make generates a correct history, with streams numbered by node and incarnation.
-func Make(o Options) []history.Event {
-	w := &world{rng: rand.New(rand.NewPCG(o.Seed, 3)), options: o, now: 1000 * ms,
-		waiting: map[request]func(lockfsm.Change){}}
-	charter := lockfsm.Charter{Group: group, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9,
-		Limits: lockfsm.DefaultLimits()}
-	for i := range 2 {
-		m, err := lockfsm.New(charter)
-		if err != nil {
-			panic(err)
-		}
-		w.join(fmt.Sprintf("voter-%d", i), m, 0)
-	}
-	w.commit(lockfsm.Command{Kind: lockfsm.Born}, nil)
-	if o.Sticky > 0 { // tokens can be reserved only when the wall stamp is above the founding time
-		w.commit(lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: charter.FoundedUnixMS + 60_000}, nil)
-	}
-	for i := range o.Callers {
-		c := &caller{w: w, name: fmt.Sprintf("node-%d", i)}
-		w.after(w.upTo(10*ms), c.open)
-	}
-	if o.Calls > 0 {
-		w.after(50*ms, w.lateVoter)
-	}
-	for len(w.queue) > 0 {
-		next := heap.Pop(&w.queue).(timed)
-		w.now = next.at
-		next.do()
-	}
-	return w.events
-}
-
 type world struct {
 	rng     *rand.Rand
 	options Options
@@ -199,3 +167,29 @@ func (w *world) nonce() (n lockfsm.Nonce) {
 	binary.LittleEndian.PutUint64(n[:], w.rng.Uint64()|1)
 	return n
 }
+
+// draw returns a random request. If Share, Permits or Several is zero, that option draws no
+// random number, so that it does not change the history of a seed.
+func (w *world) draw() lockfsm.Command {
+	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
+	switch o := w.options; {
+	case o.Share > 0 && w.chance(o.Share):
+		a.Mode = lockfsm.ModeIS
+	case o.Permits > 0 && w.chance(o.Permits):
+		a.Mode, a.Permits, a.Of = lockfsm.ModePermits, 1+uint32(w.rng.IntN(2)), 3
+	}
+	if w.options.Several > 0 && w.chance(w.options.Several) {
+		keys := w.rng.Perm(w.options.Keys)[:2+w.rng.IntN(w.options.Keys-1)]
+		slices.Sort(keys)
+		a.Key = w.key(keys[0])
+		for _, k := range keys[1:] {
+			a.Keys = append(a.Keys, w.key(k))
+		}
+	}
+	if w.options.Sticky > 0 && !a.Try && a.Mode == lockfsm.ModeX && len(a.Keys) == 0 && w.chance(w.options.Sticky) {
+		a.Sticky = true
+	}
+	return a
+}
+
+func (w *world) key(i int) string { return fmt.Sprintf("key-%d", i) }

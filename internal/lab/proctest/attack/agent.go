@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +19,9 @@ import (
 
 // agentFiles limits the open files of the agent, as service managers do.
 const agentFiles = 2048
+
+// startWithin is the time within which a process must be ready.
+const startWithin = time.Minute
 
 // agent is the process of an agent, which is one more instance of the cluster.
 type agent struct {
@@ -92,5 +96,26 @@ func (a *agent) end() error {
 	case <-time.After(time.Minute):
 		_ = a.cmd.Process.Kill()
 		return errors.New("the agent does not stop")
+	}
+}
+
+func freeAddrs(n int) (addrs []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // closed after all addresses are chosen, so that no two are equal
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -26,7 +25,6 @@ import (
 const (
 	lookEvery   = 5 * time.Second
 	sampleEvery = 200 * time.Millisecond
-	startWithin = time.Minute
 	holdWithin  = 3 * time.Second
 	settle      = 3 * time.Second // before the quiet phase
 )
@@ -257,18 +255,6 @@ func (s *siege) checkHolds() {
 	}
 }
 
-func freeAddrs(n int) (addrs []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // closed after all addresses are chosen, so that no two are equal
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
-}
-
 func (s *siege) endVictims() error {
 	errs := make([]error, len(s.victims)+1)
 	if s.agent != nil {
@@ -361,15 +347,6 @@ func (s *siege) hear(out io.Reader) {
 			s.tried = all
 			s.mu.Unlock()
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -173,4 +174,9 @@ func (l *load) sleep(d time.Duration) {
 	case <-time.After(d * time.Duration(l.slow)):
 	case <-l.ctx.Done():
 	}
+}
+
+// over reports whether an error means that the node accepts no further requests.
+func over(err error) bool {
+	return errors.Is(err, mortise.ErrLeaving) || errors.Is(err, mortise.ErrClosed)
 }

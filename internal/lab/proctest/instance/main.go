@@ -16,7 +16,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -213,9 +212,4 @@ func text(err error) string {
 		return ""
 	}
 	return err.Error()
-}
-
-// over reports whether an error means that the node accepts no further requests.
-func over(err error) bool {
-	return errors.Is(err, mortise.ErrLeaving) || errors.Is(err, mortise.ErrClosed)
 }

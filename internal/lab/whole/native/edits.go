@@ -138,3 +138,6 @@ func whole_mutex() { wholeYield(&whole.mutexes) }
 func whole_atomic() { wholeYield(&whole.atomics) }
 
 `
+
+// edit changes one file of Go: the text `put` replaces `at`, which must occur exactly once.
+type edit struct{ file, at, put string }

@@ -51,9 +51,6 @@ func Environ() []string {
 	return []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=6GiB", "GODEBUG=asyncpreemptoff=1,memprofilerate=0,tlsmlkem=0"}
 }
 
-// edit changes one file of Go: the text `put` replaces `at`, which must occur exactly once.
-type edit struct{ file, at, put string }
-
 // Runtime returns the changed files of Go's standard library, by their paths below goroot. The
 // version is that of [runtime.Version].
 func Runtime(goroot, version string) (map[string]string, error) {
