@@ -45,7 +45,8 @@ func (d *Double) Enter(ctx context.Context, participant string) (*Presence, erro
 	}
 	a := arrival{place: &d.place, name: participant, me: lock.Token()}
 	err = d.place.await(lock.Context(ctx), func(ctx context.Context) (bool, error) {
-		return a.entered, d.place.agree(ctx, a.enter)
+		err := d.place.agree(ctx, a.enter) // first: it sets entered
+		return a.entered, err
 	})
 	if err != nil && a.tried {
 		err = a.withdraw(ctx, err)

@@ -76,10 +76,7 @@ func ResponseError(r *http.Response) error {
 }
 
 func resourceOf(h http.Header) string {
-	resource, err := url.PathUnescape(h.Get(ResourceHeader))
-	if err != nil {
-		return ""
-	}
+	resource, _ := url.PathUnescape(h.Get(ResourceHeader)) // "" if the header is malformed
 	return resource
 }
 

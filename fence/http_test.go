@@ -67,7 +67,7 @@ func TestGuardAnswers(t *testing.T) {
 		{"named and stale", fence.Guard{}, h(token, "4", resource, "%2Forders%2F42"), 412, "older"},
 		{"not named", fence.Guard{}, h(token, "5"), 400, "Mortise-Resource"},
 		{"named twice", fence.Guard{}, h(token, "5", resource, "b", resource, "c"), 400, "Mortise-Resource"},
-		{"named badly", fence.Guard{}, h(token, "5", resource, "%zz"), 400, "not a resource"},
+		{"named badly", fence.Guard{}, h(token, "5", resource, "%zz"), 400, `not a resource: invalid URL escape "%zz"`},
 		{"named with a line feed", fence.Guard{}, h(token, "5", resource, "a%0Ab"), 400, "not a resource"},
 		{"named at length", fence.Guard{}, h(token, "5", resource, strings.Repeat("x", 513)), 400, "not a resource"},
 		{"named at great length", fence.Guard{}, h(token, "5", resource, strings.Repeat("%41", 50_000)), 400,

@@ -179,6 +179,18 @@ func TestDoRunsOneTokenTogether(t *testing.T) {
 	})
 }
 
+// The context of a function ends with its run, so that the caller's context keeps nothing of it.
+func TestTheContextOfARunEndsWithIt(t *testing.T) {
+	var mark fence.Mark
+	var kept context.Context
+	if err := mark.Do(t.Context(), "a", 5, func(ctx context.Context) error { kept = ctx; return ctx.Err() }); err != nil {
+		t.Error(err)
+	}
+	if kept.Err() == nil {
+		t.Error("the context goes on")
+	}
+}
+
 func TestDoSurvivesAPanic(t *testing.T) {
 	var mark fence.Mark
 	func() {
@@ -260,6 +272,46 @@ func TestWhatAStaleTokenIsTold(t *testing.T) {
 		}
 		if err := row.mark.Check("r", row.want.Highest); err != nil {
 			t.Errorf("the highest token: %v", err)
+		}
+	}
+}
+
+// A resource that was dropped by Forget takes no place, so the Mark forgets no other for it.
+func TestForgetMakesRoom(t *testing.T) {
+	for limit := 1; limit <= 6; limit++ {
+		mark := &fence.Mark{Limit: limit}
+		advance := func(name string, token mortise.Token) {
+			if err := mark.Advance(t.Context(), name, token); err != nil {
+				t.Fatalf("limit %d: %v", limit, err)
+			}
+		}
+		for i := range 3 * limit {
+			advance("dropped", mortise.Token(1+i))
+			mark.Forget("dropped")
+			mark.Forget("never seen")
+			for _, inside := range []bool{true, false} {
+				name := fmt.Sprint("dropped in or after a run ", inside, i)
+				if err := mark.Do(t.Context(), name, 1, func(context.Context) error {
+					if inside {
+						mark.Forget(name)
+					}
+					return nil
+				}); err != nil {
+					t.Fatalf("limit %d: %v", limit, err)
+				}
+				mark.Forget(name)
+			}
+		}
+		for i := range limit {
+			advance(fmt.Sprint(i), mortise.Token(100+i))
+		}
+		for i := range limit {
+			if top, ok := mark.Highest(fmt.Sprint(i)); !ok || top != mortise.Token(100+i) {
+				t.Errorf("limit %d: resource %d is at %d, %v", limit, i, top, ok)
+			}
+		}
+		if err := mark.Check("another", 1); err != nil { // the floor has not risen
+			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
 }

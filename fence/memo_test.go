@@ -120,3 +120,50 @@ func TestMemoForgetsTheOldest(t *testing.T) {
 		t.Errorf("%q have run, want each once, and again when it was the oldest", ran)
 	}
 }
+
+// A caller that waits for the step of another returns when its context ends, with the cause.
+func TestMemoWaitsNoLongerThanItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var memo fence.Memo
+		step := fence.Step{Resource: "a", Token: 5, ID: "pay"}
+		let, done := make(chan bool), make(chan error, 2)
+		go func() {
+			_, err := memo.Do(t.Context(), step, func(context.Context) ([]byte, error) { <-let; return nil, nil })
+			done <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			result, err := memo.Do(ctx, step, func(context.Context) ([]byte, error) { return nil, errors.New("ran") })
+			if result != nil {
+				t.Errorf("the result is %q", result)
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		cancel(errOwn)
+		if err := <-done; err != errOwn {
+			t.Errorf("the one that waits: %v", err)
+		}
+		close(let)
+		if err := <-done; err != nil {
+			t.Errorf("the one that works: %v", err)
+		}
+	})
+}
+
+// The marks are those of the caller, if there are any.
+func TestMemoUsesTheMarksOfTheCaller(t *testing.T) {
+	mark := &fence.Mark{}
+	if err := mark.Advance(t.Context(), "a", 9); err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []mortise.Token{8, 9, 10} {
+		_, err := (&fence.Memo{Marks: mark}).Do(t.Context(), fence.Step{Resource: "a", Token: token},
+			func(context.Context) ([]byte, error) { return nil, nil })
+		top, _ := mark.Highest("a")
+		if errors.Is(err, fence.ErrStale) != (token < 9) || token >= 9 && err != nil || top != max(9, token) {
+			t.Errorf("token %d: %v, and the mark is at %d", token, err, top)
+		}
+	}
+}

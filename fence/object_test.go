@@ -129,8 +129,8 @@ func TestPutAndOddStores(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(down)
-	if err := fence.Put(ctx, &oddStore{seen: fence.Object{Version: "1"}, put: fence.ErrChanged}, "a", 5,
-		nil); !errors.Is(err, down) {
-		t.Errorf("with an ended context: %v", err)
+	store := oddStore{seen: fence.Object{Version: "1"}, put: fence.ErrChanged}
+	if err := fence.Put(ctx, &store, "a", 5, nil); !errors.Is(err, down) || store.writes != 1 {
+		t.Errorf("with an ended context: %v after %d writes, want one and then a pause", err, store.writes)
 	}
 }

@@ -91,3 +91,12 @@ func TestForgottenFieldsAreErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestDialectsHaveNames(t *testing.T) {
+	for d, want := range map[fence.Dialect]string{fence.PostgreSQL: "PostgreSQL", fence.SQLite: "SQLite",
+		fence.MySQL: "MySQL", 0: "Dialect(0)", 9: "Dialect(9)"} {
+		if got := d.String(); got != want {
+			t.Errorf("%d is called %s, want %s", int(d), got, want)
+		}
+	}
+}

@@ -24,14 +24,12 @@ import (
 // But a resource that has seen only tokens of a Local accepts the holder of a node.
 type Local struct {
 	mu    sync.Mutex
-	keys  map[string]*list.List // for each held key, the queue of its *waiter
+	keys  map[string]*list.List // for each held key, the queue of its waiters
 	token Token                 // the last token that was granted
 }
 
-type waiter struct {
-	granted chan struct{} // closed under mu when this call gets the lock
-	token   Token         // set before granted is closed
-}
+// waiter receives its token, under mu, when it gets the lock. It has room for it.
+type waiter chan Token
 
 // Do waits for the lock of key, runs fn and unlocks, even if fn panics. It returns the error of fn.
 // If fn has not run, the error is ErrBadKey or wraps the context's error.
@@ -116,17 +114,18 @@ func (l *Local) lock(ctx context.Context, key string) (Token, error) {
 		l.token++
 		return l.token, nil
 	}
-	w := &waiter{granted: make(chan struct{})}
+	w := make(waiter, 1)
 	place := queue.PushBack(w)
 	ahead := queue.Len()
 	l.mu.Unlock()
 
 	select {
-	case <-w.granted:
+	case token := <-w:
+		if ctx.Err() == nil {
+			return token, nil
+		}
+		w <- token // leave passes it on
 	case <-ctx.Done():
-	}
-	if ctx.Err() == nil {
-		return w.token, nil
 	}
 	l.leave(key, place)
 	return 0, fmt.Errorf("locker: lock %q: %w (when this call queued, it was held and %d were waiting)", key,
@@ -137,7 +136,7 @@ func (l *Local) leave(key string, place *list.Element) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case <-place.Value.(*waiter).granted:
+	case <-place.Value.(waiter):
 		l.pass(key)
 	default:
 		l.keys[key].Remove(place)
@@ -151,10 +150,8 @@ func (l *Local) pass(key string) {
 		delete(l.keys, key)
 		return
 	}
-	w := queue.Remove(next).(*waiter)
 	l.token++
-	w.token = l.token
-	close(w.granted)
+	queue.Remove(next).(waiter) <- l.token
 }
 
 const maxKeyBytes = 512
