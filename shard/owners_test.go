@@ -151,6 +151,7 @@ func TestWhatAnObserverSees(t *testing.T) {
 		t.Errorf("it ends with %v, and asked %q", last, h.asked)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	why := errors.New("enough")
 	for range Observe(ctx, h, "n") {
 		cancel(why)
