@@ -31,7 +31,7 @@ func record(all map[string]func(c *call) error) []byte {
 			if err != nil {
 				said += fmt.Sprintf("error: %v\n", err)
 			}
-			if json && said == tables {
+			if json && (said == tables || said == "") {
 				continue
 			}
 			tables = said
