@@ -104,8 +104,8 @@ func TestOnlyVerifiedCertificatesMakeAPeer(t *testing.T) {
 	}
 }
 
-// TestStretchedSecretsAreForgottenInOrder checks which results are kept: the last ones, of which
-// there is always the same number.
+// TestStretchedSecretsAreForgottenInOrder checks that the last results are kept, as many as the
+// limit says, and no others.
 func TestStretchedSecretsAreForgottenInOrder(t *testing.T) {
 	var s stretcher
 	key := func(i int) (k [sha256.Size]byte) {

@@ -178,10 +178,10 @@ func TestWhatAGuestChangesUnderALock(t *testing.T) {
 	if up.Key() != "k" || up.Token() <= l.Token() {
 		t.Errorf("upgraded: %q, token %d after %d", up.Key(), up.Token(), l.Token())
 	}
-	if err := up.SetValue(ctx, "of both"); err != nil {
+	if err := up.SetValue(ctx, "fourth"); err != nil {
 		t.Error(err)
 	}
-	if h := seen("k"); h.Value != "of both" || h.Token != l.Token() {
+	if h := seen("k"); h.Value != "fourth" || h.Token != l.Token() {
 		t.Errorf("after a call on the upgrade: %+v", h)
 	}
 	if _, err := l.Upgrade(ctx); !errors.Is(err, mortise.ErrBadRequest) {
@@ -234,7 +234,8 @@ func TestWhatAGuestChangesUnderALock(t *testing.T) {
 		what string
 		l    *Lock
 		want error
-	}{{"released", l, mortise.ErrUnlocked}, {"sticky", sticky, mortise.ErrBadRequest}, {"forced", forced, mortise.ErrLost}} {
+	}{{"released", l, mortise.ErrUnlocked}, {"sticky", sticky, mortise.ErrBadRequest},
+		{"forced", forced, mortise.ErrLost}} {
 		if err := c.l.SetValue(ctx, "x"); !errors.Is(err, c.want) {
 			t.Errorf("SetValue, %s: %v", c.what, err)
 		}
