@@ -22,11 +22,11 @@ func (w *world) ends(rights string, first, n int) {
 func (w *world) parts() map[party]int {
 	w.t.Helper()
 	count := map[party]int{}
-	for _, end := range w.m.audit.ends {
+	for _, end := range w.m.history.audit.ends {
 		count[end.of]++
 	}
-	if fmt.Sprint(count) != fmt.Sprint(w.m.audit.parts) {
-		w.t.Errorf("parts %v, counted %v", w.m.audit.parts, count)
+	if fmt.Sprint(count) != fmt.Sprint(w.m.history.audit.parts) {
+		w.t.Errorf("parts %v, counted %v", w.m.history.audit.parts, count)
 	}
 	return count
 }

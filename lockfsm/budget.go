@@ -35,6 +35,48 @@ const (
 	sessionsReserve = 16
 )
 
+// tally is what the lists of the state amount to.
+type tally struct {
+	counts Counts
+	sticky int    // the number of sticky entries
+	data   int    // the number of keys with data
+	bulk   uint64 // charges that do not follow from the counts; see charged
+}
+
+// Counts is the size of the state.
+type Counts struct{ Sessions, Locks, Entries, Waiters int }
+
+// The argument by of the methods that count is 1 or -1.
+
+func (t *tally) countSession(s *session, by int) {
+	t.counts.Sessions += by
+	t.bulk += uint64(by) * s.ownContent()
+}
+
+func (t *tally) countLock(l *lock, by int) {
+	t.counts.Locks += by
+	t.bulk += uint64(by) * content(len(l.key))
+}
+
+func (t *tally) countEntry(e *entry, by int) {
+	t.counts.Entries += by
+	if e.sticky() {
+		t.sticky += by
+	}
+	if e.token == 0 {
+		t.counts.Waiters += by
+	}
+}
+
+// countGrant counts an entry that waits no more.
+func (t *tally) countGrant() { t.counts.Waiters-- }
+
+// countData counts the data of a key.
+func (t *tally) countData(d *Data, by int) {
+	t.data += by
+	t.bulk += uint64(by) * content(len(d.Value))
+}
+
 // Usage is the used part of the group's budget, in bytes.
 type Usage struct {
 	Bytes  uint64
@@ -46,10 +88,10 @@ func (m *Machine) Usage() Usage {
 	return Usage{Bytes: m.charged(), Budget: m.charter.Limits.GroupBytes}
 }
 
-func (m *Machine) charged() uint64 {
-	return m.bulk + uint64(m.counts.Sessions)*sessionCharge + uint64(m.counts.Entries)*entryCharge +
-		uint64(m.counts.Locks)*lockCharge +
-		uint64(m.data)*dataCharge
+func (t *tally) charged() uint64 {
+	return t.bulk + uint64(t.counts.Sessions)*sessionCharge + uint64(t.counts.Entries)*entryCharge +
+		uint64(t.counts.Locks)*lockCharge +
+		uint64(t.data)*dataCharge
 }
 
 func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
@@ -101,27 +143,23 @@ func (e *entry) requestCharge() uint64 {
 
 // charge charges a request to its session and to the group. Other functions charge the group for
 // keys, entries and locks.
-func (m *Machine) charge(e *entry) {
+func (t *tally) charge(e *entry) {
 	if e.extra == nil { // the usual case; written here so that the call can be inlined
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
 		return
 	}
 	e.session.charged += e.requestCharge()
-	m.bulk += e.restCharge()
+	t.bulk += e.restCharge()
 }
 
 // refund subtracts what charge has added. It must be called before the request changes.
-func (m *Machine) refund(e *entry) {
+func (t *tally) refund(e *entry) {
 	if e.extra == nil {
 		e.session.charged -= entryCharge + lockCharge + content(len(e.lock.key))
 		return
 	}
 	e.session.charged -= e.requestCharge()
-	m.bulk -= e.restCharge()
-}
-
-func (c *view) hasRest() bool {
-	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0 || c.sticky
+	t.bulk -= e.restCharge()
 }
 
 func (c *view) chargeOf() uint64 {

@@ -151,7 +151,7 @@ func TestChargesCoverTheHeap(t *testing.T) {
 			} else if code != OverGroupBudget && code != OverSessionBudget {
 				t.Fatalf("the %dth: %v, want a refusal by the budget", n, code)
 			}
-			m.events, m.spares = eventLog{}, spares{} // these are bounded separately
+			m.history.events, m.spares = eventLog{}, spares{} // these are bounded separately
 			f.buffer = nil
 			held := heap() - before
 			snapshot := len(m.Snapshot(nil))

@@ -21,7 +21,8 @@ import (
 // Only the goroutine that owns the Machine may use a Capture until Step has returned true. After
 // that the Capture shares nothing with the Machine.
 type Capture struct {
-	m           *Machine // nil after the end
+	in          *captures // nil after the end
+	founded     int64     // the founding time of the group
 	session     *session
 	lock        *lock
 	lastSession uint64 // sessions with a higher ID are newer than the capture
@@ -45,6 +46,43 @@ const (
 	placesOfLocks = 1 << 63
 )
 
+// captures has the capture that is under way.
+type captures struct {
+	now  *Capture
+	last uint32 // the number of the last capture
+}
+
+// sessionChanges must be called before s is removed or changes in a way that a snapshot shows.
+func (c *captures) sessionChanges(s *session) {
+	if s.seen != c.last {
+		c.now.keepSession(s)
+	}
+}
+
+// lockChanges must be called before l is removed, and before l, its queue or its entries change in
+// a way that a snapshot shows.
+func (c *captures) lockChanges(l *lock) {
+	if l.seen != c.last {
+		c.now.keepLock(l)
+	}
+}
+
+// passOver must be called before l leaves the list of locks.
+func (c *captures) passOver(l *lock) {
+	if c.now != nil && c.now.lock == l {
+		c.now.lock = l.next
+	}
+}
+
+// begin makes one the capture that is under way.
+func (c *captures) begin(one *Capture) {
+	if c.now != nil {
+		*c.now = Capture{}
+	}
+	c.last++
+	c.now, one.in = one, c
+}
+
 // Capture begins a snapshot of the present state. If another capture is under way, Capture ends it,
 // and the ended capture appends nothing. An unfinished capture keeps its memory until the next call
 // of Capture. The capture of a failed machine appends nothing. A capture that began before the
@@ -53,27 +91,25 @@ func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}
 	}
-	if m.capture != nil {
-		*m.capture = Capture{}
-	}
-	m.captures++
-	m.capture = &Capture{
-		m: m, session: m.firstSession, lock: m.firstLock, lastSession: uint64(m.rev), lastLock: m.lastPlace,
+	c := &Capture{
+		founded: m.charter.FoundedUnixMS, session: m.sessions.first, lock: m.locks.first,
+		lastSession: uint64(m.rev), lastLock: m.locks.lastPlace,
 		locks:  m.counts.Locks,
 		before: uint64(m.charter.firstRevision()), tail: m.appendTail(nil),
 		chunks: [][]byte{binary.AppendUvarint(m.appendHeader(nil), uint64(m.counts.Sessions))},
 	}
-	return m.capture
+	m.captures.begin(c)
+	return c
 }
 
 // Step encodes about n more sessions and locks, and reports whether the capture is done. A lock
 // with k entries counts as k. n must be positive. Only the owner of the Machine may call it,
 // between commands.
 func (c *Capture) Step(n int) (done bool) {
-	for n > 0 && c.m != nil {
+	for n > 0 && c.in != nil {
 		n -= c.next()
 	}
-	return c.m == nil
+	return c.in == nil
 }
 
 func (c *Capture) next() int {
@@ -99,19 +135,31 @@ func (c *Capture) next() int {
 }
 
 func (c *Capture) writeSession(s *session) {
-	if s.seen != c.m.captures {
-		s.seen = c.m.captures
+	if s.seen != c.in.last {
+		s.seen = c.in.last
 		b := c.chunk()
 		*b = s.appendTo(c.appendID(*b, uint64(s.id)))
 	}
 }
 
 func (c *Capture) writeLock(l *lock) {
-	if l.seen != c.m.captures {
-		l.seen = c.m.captures
+	if l.seen != c.in.last {
+		l.seen = c.in.last
 		b := c.chunk()
-		*b = c.m.appendLock(*b, l)
+		*b = l.appendTo(*b, c.founded)
 	}
+}
+
+func (c *Capture) keepSession(s *session) {
+	s.seen = c.in.last
+	c.scratch = s.appendTo(c.scratch[:0])
+	c.overlay.push(overlayItem{uint64(s.id), copied(c.scratch)})
+}
+
+func (c *Capture) keepLock(l *lock) {
+	l.seen = c.in.last
+	c.scratch = l.appendTo(c.scratch[:0], c.founded)
+	c.overlay.push(overlayItem{l.position, copied(c.scratch)})
 }
 
 func (c *Capture) writeOverlay() {
@@ -132,7 +180,7 @@ func (c *Capture) beginLocks() {
 func (c *Capture) end() {
 	b := c.chunk()
 	*b = append(*b, c.tail...)
-	c.m.capture = nil
+	c.in.now = nil
 	*c = Capture{chunks: c.chunks}
 }
 
@@ -153,7 +201,7 @@ func (c *Capture) chunk() *[]byte {
 // at most once. It calls pause after each chunk, every few tens of microseconds, so that more
 // urgent work can run. Any goroutine may call AppendTo.
 func (c *Capture) AppendTo(b []byte, pause func()) []byte {
-	if c.m != nil || c.chunks == nil {
+	if c.in != nil || c.chunks == nil {
 		return b
 	}
 	size := checksumBytes

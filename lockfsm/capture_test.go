@@ -121,7 +121,7 @@ func TestCaptureOfManyLocks(t *testing.T) {
 			var live []*session
 			for i := range 6000 {
 				live = live[:0]
-				for s := f.m.firstSession; s != nil; s = s.after {
+				for s := f.m.sessions.first; s != nil; s = s.after {
 					live = append(live, s)
 				}
 				f.step(f.plain.picture)

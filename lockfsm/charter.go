@@ -103,6 +103,7 @@ func (c Charter) validate(newest uint32) error {
 	return fmt.Errorf("lockfsm: charter: %w", errors.Join(errs...))
 }
 
-func (c Charter) firstRevision() Revision {
-	return Revision(c.FoundedUnixMS) << revisionBits
-}
+func (c Charter) firstRevision() Revision { return revisionAt(c.FoundedUnixMS) }
+
+// revisionAt returns the revision with which a group begins that is founded at a time.
+func revisionAt(unixMS int64) Revision { return Revision(unixMS) << revisionBits }

@@ -22,7 +22,7 @@ import (
 //	    exactly these locks.
 //	 7  A queue is linked in both directions and ascends by revision, except for upgrades. Its
 //	    entries point to its lock and belong to sessions in the list. The lock counts the entries
-//	    that lead on, and those that link back (see circle.go).
+//	    that lead on, and those that link back (see entry.go).
 //	 8  After the grace a request has a token exactly if all its entries are inside (see lock.go).
 //	    During the grace no request has a token.
 //	 9  A token is higher than the revision of its entry. The wall stamp of a grant lies between
@@ -30,7 +30,7 @@ import (
 //	10  No revision is used twice as a session ID, a place, a token or the revision of data. None
 //	    is above the present revision.
 //	11  The limits of the charter hold.
-//	12  Machine.counts is what the lists contain.
+//	12  The counts of the machine are what the lists contain.
 //	13  No touched entries are left from the last command, and the spare structs are zero.
 //	14  The places of locks ascend. While no capture is under way, every session and every lock has
 //	    the number of the last capture in its field seen.
@@ -53,7 +53,7 @@ import (
 //	22  The rights of a session grant lock on the key of each of its entries. Sessions with the same
 //	    rights share them, the hash of the rights is the capability of the opener, and the map by
 //	    text has exactly the rights of the sessions.
-//	23  Machine.sum is the sum of the hashes of all sessions, data and entries.
+//	23  The sum of the digest is the sum of the hashes of all sessions, data and entries.
 //	24  Each entry has a known mode, and the permits and the total of this mode. Those of a semaphore
 //	    are the same for all keys of a request. An upgradable request has one key and no delay.
 
@@ -86,10 +86,10 @@ const maxComplaints = 20
 
 func (c *checker) sum() {
 	sum := uint64(0)
-	for s := c.m.firstSession; s != nil; s = s.after {
+	for s := c.m.sessions.first; s != nil; s = s.after {
 		sum += s.hash()
 	}
-	for l := range c.m.inOrder() {
+	for l := range c.m.locks.inOrder() {
 		if l.data != nil {
 			sum += l.data.hash()
 		}
@@ -97,7 +97,8 @@ func (c *checker) sum() {
 			sum += e.hash()
 		}
 	}
-	_ = sum == c.m.sum || c.broken(23, "the hashes of the state have the sum %016x, kept as %016x", sum, c.m.sum)
+	kept := c.m.digest.sum
+	_ = sum == kept || c.broken(23, "the hashes of the state have the sum %016x, kept as %016x", sum, kept)
 }
 
 // broken records an error and returns false. Callers write the call on the right side of ||, so
@@ -122,7 +123,7 @@ func (c *checker) group() {
 	if !m.born {
 		_ = m.rev == first && m.wallUnixMS == m.charter.FoundedUnixMS ||
 			c.broken(2, "not born, yet at revision %d and stamp %d", m.rev, m.wallUnixMS)
-		_ = m.firstSession == nil && m.firstLock == nil || c.broken(2, "not born, yet there are sessions or locks")
+		_ = m.sessions.first == nil && m.locks.first == nil || c.broken(2, "not born, yet there are sessions or locks")
 		_ = !m.graceOver || c.broken(2, "not born, yet the grace is over")
 		return
 	}
@@ -134,11 +135,11 @@ func (c *checker) sessions() {
 	m := c.m
 	var before *session
 	gone := 0
-	for s := m.firstSession; s != nil; before, s = s, s.after {
+	for s := m.sessions.first; s != nil; before, s = s, s.after {
 		c.seen.Sessions++
 		c.used = append(c.used, uint64(s.id))
 		_ = s.prev == before && (before == nil || before.id < s.id) || c.broken(3, "session %d is out of order", s.id)
-		_ = m.sessions[s.id] == s && (m.nonces[s.nonce] == s) != s.gone ||
+		_ = m.sessions.byID[s.id] == s && (m.sessions.byNonce[s.nonce] == s) != s.gone ||
 			c.broken(3, "session %d is not found by its ID and its nonce", s.id)
 		if s.gone {
 			gone++
@@ -148,15 +149,15 @@ func (c *checker) sessions() {
 		_ = 0 < s.next && s.next <= MaxNumber+1 || c.broken(4, "session %d has next number %d", s.id, s.next)
 		_ = s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes ||
 			c.broken(4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
-		_ = s.seen == m.captures || m.capture != nil || c.broken(14,
+		_ = s.seen == m.captures.last || m.captures.now != nil || c.broken(14,
 			"session %d would be copied for a capture, but none runs", s.id)
 		_ = s.entries <= m.charter.Limits.EntriesPerSession ||
 			c.broken(11, "session %d has %d entries", s.id, s.entries)
 		c.entriesOf(s)
 	}
-	_ = m.lastSession == before || c.broken(3, "the last session of the list is not the recorded last one")
-	_ = len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions-gone || c.broken(3,
-		"%d sessions are listed, %d found by ID, %d by nonce", c.seen.Sessions, len(m.sessions), len(m.nonces))
+	_ = m.sessions.last == before || c.broken(3, "the last session of the list is not the recorded last one")
+	_ = len(m.sessions.byID) == c.seen.Sessions && len(m.sessions.byNonce) == c.seen.Sessions-gone || c.broken(3,
+		"%d sessions are listed, %d found by ID, %d by nonce", c.seen.Sessions, len(m.sessions.byID), len(m.sessions.byNonce))
 	_ = uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions) ||
 		c.broken(11, "there are %d sessions", c.seen.Sessions)
 }
@@ -191,13 +192,14 @@ func (c *checker) locks() {
 	m := c.m
 	entries, data := 0, 0
 	var before *lock
-	for l := m.firstLock; l != nil; before, l = l, l.next {
+	for l := m.locks.first; l != nil; before, l = l, l.next {
 		c.seen.Locks++
-		_ = l.prev == before && m.locks[l.key] == l && (l.first != nil || l.data != nil) ||
+		_ = l.prev == before && m.locks.byKey[l.key] == l && (l.first != nil || l.data != nil) ||
 			c.broken(6, "lock %q is linked wrongly or empty", l.key)
-		_ = l.position > placesOfLocks && l.position <= m.lastPlace && (before == nil || before.position < l.position) ||
+		_ = l.position > placesOfLocks && l.position <= m.locks.lastPlace &&
+			(before == nil || before.position < l.position) ||
 			c.broken(14, "lock %q is at place %d", l.key, l.position)
-		_ = l.seen == m.captures || m.capture != nil || c.broken(14,
+		_ = l.seen == m.captures.last || m.captures.now != nil || c.broken(14,
 			"lock %q would be copied for a capture, but none runs", l.key)
 		_ = validKey([]byte(l.key), m.charter.Limits.KeyBytes) || c.broken(6, "lock %q has a bad key", l.key)
 		entries += c.queue(l)
@@ -209,8 +211,8 @@ func (c *checker) locks() {
 		}
 	}
 	_ = m.data == data && data <= MaxData || c.broken(18, "%d keys have data, counted %d", data, m.data)
-	_ = m.lastLock == before && len(m.locks) == c.seen.Locks || c.broken(6, "%d locks are listed, %d found by key",
-		c.seen.Locks, len(m.locks))
+	_ = m.locks.last == before && len(m.locks.byKey) == c.seen.Locks || c.broken(6, "%d locks are listed, %d found by key",
+		c.seen.Locks, len(m.locks.byKey))
 	_ = entries == c.seen.Entries || c.broken(7, "%d entries stand in queues, %d in sessions", entries, c.seen.Entries)
 	_ = m.sticky == c.sticky || c.broken(20, "%d sticky entries, counted %d", c.sticky, m.sticky)
 	_ = m.counts == c.seen || c.broken(12, "counts %+v, want %+v", m.counts, c.seen)
@@ -227,7 +229,7 @@ func (c *checker) queue(l *lock) int {
 		_ = e.ahead == before && e.lock == l && (before == nil || before.rank() < e.rank()) ||
 			c.broken(7, "%q: the entry at %d is out of order", l.key, e.rev)
 		c.upgrade(e)
-		_ = e.session != nil && m.sessions[e.session.id] == e.session ||
+		_ = e.session != nil && m.sessions.byID[e.session.id] == e.session ||
 			c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
 		c.request(e)
 		c.stays(e)
@@ -353,8 +355,8 @@ func (c *checker) index(l *lock) {
 		_ = x.granted[e.token] == e || c.broken(15, "%q: the index does not find token %d", l.key, e.token)
 		if e.stays() {
 			stays++
-			_ = c.m.reservedBy(l, e.extra.stay.last) == e || c.broken(15, "%q: the index does not find the stay %d", l.key,
-				e.token)
+			_ = l.reservedBy(e.extra.stay.last, &c.m.effort) == e || c.broken(15,
+				"%q: the index does not find the stay %d", l.key, e.token)
 		}
 		if _, found := x.untold[e]; e.awaitsNotice() {
 			untold++
@@ -464,16 +466,16 @@ func (c *checker) revisions() {
 
 func (c *checker) rights() {
 	sessions := map[*sharedRights]int{}
-	for s := c.m.firstSession; s != nil; s = s.after {
+	for s := c.m.sessions.first; s != nil; s = s.after {
 		if s.rights == nil {
 			_ = s.opener.Capability == [32]byte{} || c.broken(22, "session %d has a capability and no rights", s.id)
 			continue
 		}
 		sessions[s.rights]++
-		_ = s.opener.Capability == s.rights.Hash() && c.m.rights[s.rights.Text()] == s.rights ||
+		_ = s.opener.Capability == s.rights.Hash() && c.m.sessions.rights[s.rights.Text()] == s.rights ||
 			c.broken(22, "session %d has rights that are not shared, or not its opener's", s.id)
 	}
-	for l := c.m.firstLock; l != nil; l = l.next {
+	for l := c.m.locks.first; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
 			_ = e.session == nil || e.session.rights.mayLock(l.key) ||
 				c.broken(22, "%q: the entry at %d is of session %d, whose rights do not grant it", l.key, e.rev, e.session.id)
@@ -482,14 +484,14 @@ func (c *checker) rights() {
 	for shared, n := range sessions {
 		_ = shared.sessions == n || c.broken(22, "%d sessions share rights, counted %d", n, shared.sessions)
 	}
-	_ = len(c.m.rights) == len(sessions) || c.broken(22, "%d rights are found by text, sessions have %d",
-		len(c.m.rights), len(sessions))
+	_ = len(c.m.sessions.rights) == len(sessions) || c.broken(22, "%d rights are found by text, sessions have %d",
+		len(c.m.sessions.rights), len(sessions))
 }
 
 func (c *checker) leftovers() {
 	m := c.m
-	_ = len(m.contested) == 0 || c.broken(13, "%d locks were contested and not settled", len(m.contested))
-	_ = len(m.touched) == 0 || c.broken(13, "%d entries were touched and not settled", len(m.touched))
+	_ = len(m.ripples.contested) == 0 || c.broken(13, "%d locks were contested and not settled", len(m.ripples.contested))
+	_ = len(m.ripples.touched) == 0 || c.broken(13, "%d entries were touched and not settled", len(m.ripples.touched))
 	_ = len(m.spares.entries) <= maxSpare && len(m.spares.locks) <= maxSpare || c.broken(13, "too many spare structs")
 	for _, e := range m.spares.entries {
 		_ = *e == entry{} || c.broken(13, "a spare entry still belongs to something")
@@ -502,7 +504,7 @@ func (c *checker) leftovers() {
 func (c *checker) charges() {
 	m := c.m
 	sum := uint64(0)
-	for s := m.firstSession; s != nil; s = s.after {
+	for s := m.sessions.first; s != nil; s = s.after {
 		own := sessionCharge + content(len(s.record))
 		if s.rights != nil {
 			own += rightsCharge + content(len(s.rights.Text()))
@@ -514,7 +516,7 @@ func (c *checker) charges() {
 		}
 		_ = s.charged == own || c.broken(19, "session %d is charged %d, want %d", s.id, s.charged, own)
 	}
-	for l := m.firstLock; l != nil; l = l.next {
+	for l := m.locks.first; l != nil; l = l.next {
 		sum += lockCharge + content(len(l.key))
 		if l.data != nil {
 			sum += dataCharge + content(len(l.data.Value))

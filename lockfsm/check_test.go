@@ -21,12 +21,12 @@ func TestCheckNotices(t *testing.T) {
 		{2, "not born", func(m *Machine, _, _ *session) { m.born = false }},
 		{2, "in a grace that there is not", func(m *Machine, _, _ *session) { m.graceOver = false }},
 		{3, "sessions out of order", func(m *Machine, a, b *session) {
-			m.firstSession, m.lastSession = b, a
+			m.sessions.first, m.sessions.last = b, a
 			b.prev, b.after, a.prev, a.after = nil, a, b, nil
 		}},
-		{3, "session not found", func(m *Machine, a, _ *session) { delete(m.sessions, a.id) }},
-		{3, "nonce left behind", func(m *Machine, a, _ *session) { m.nonces[Nonce{77}] = a }},
-		{3, "list ends elsewhere", func(m *Machine, a, _ *session) { m.lastSession = a }},
+		{3, "session not found", func(m *Machine, a, _ *session) { delete(m.sessions.byID, a.id) }},
+		{3, "nonce left behind", func(m *Machine, a, _ *session) { m.sessions.byNonce[Nonce{77}] = a }},
+		{3, "list ends elsewhere", func(m *Machine, a, _ *session) { m.sessions.last = a }},
 		{1, "settings too long", func(m *Machine, _, _ *session) {
 			m.charter.Settings = make([]byte,
 				MaxSettingsBytes+1)
@@ -42,12 +42,12 @@ func TestCheckNotices(t *testing.T) {
 		{5, "request left behind", func(_ *Machine, a, _ *session) { a.requests[9] = a.first }},
 		{5, "numbers out of order", func(m *Machine, a, _ *session) { a.first.number, a.first.next.number = 2, 1 }},
 		{6, "empty lock", func(m *Machine, _, _ *session) { m.linkLock(&lock{key: "empty"}) }},
-		{6, "lock not found", func(m *Machine, _, _ *session) { delete(m.locks, "y") }},
+		{6, "lock not found", func(m *Machine, _, _ *session) { delete(m.locks.byKey, "y") }},
 		{6, "bad key", func(m *Machine, _, _ *session) {
-			l := m.locks["y"]
-			delete(m.locks, "y")
+			l := m.locks.byKey["y"]
+			delete(m.locks.byKey, "y")
 			l.key = "\n"
-			m.locks[l.key] = l
+			m.locks.byKey[l.key] = l
 		}},
 		{7, "broken link", func(m *Machine, a, _ *session) { a.first.after.ahead = nil }},
 		{7, "queue out of order", func(m *Machine, a, _ *session) { a.first.after.rev = a.first.after.after.rev + 1 }},
@@ -63,7 +63,7 @@ func TestCheckNotices(t *testing.T) {
 		{11, "too many entries", func(m *Machine, _, _ *session) { m.charter.Limits.EntriesPerSession = 2 }},
 		{11, "too many waiters", func(m *Machine, _, _ *session) { m.charter.Limits.WaitersPerLock = 2 }},
 		{12, "counts wrong", func(m *Machine, _, _ *session) { m.counts.Waiters++ }},
-		{13, "touched and not settled", func(m *Machine, a, _ *session) { m.touch(a.first) }},
+		{13, "touched and not settled", func(m *Machine, a, _ *session) { m.ripples.touch(a.first) }},
 		{13, "spare still in use", func(m *Machine, a, _ *session) {
 			m.spares.entries = append(m.spares.entries,
 				a.first)
@@ -86,7 +86,7 @@ func TestCheckNotices(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d/%s", c.invariant, c.name), func(t *testing.T) {
 			w, a, b := crowded(t)
-			c.spoil(w.m, w.m.sessions[a], w.m.sessions[b])
+			c.spoil(w.m, w.m.sessions.byID[a], w.m.sessions.byID[b])
 			err := w.m.Check()
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("invariant %d:", c.invariant)) {
 				t.Errorf("Check: %v", err)
@@ -99,7 +99,7 @@ func TestCheckIsBrief(t *testing.T) {
 	w := newWorld(t)
 	for n := range 100 {
 		id := w.session(byte(n + 1))
-		w.m.sessions[id].ttl = 0
+		w.m.sessions.byID[id].ttl = 0
 	}
 	if lines := strings.Count(w.m.Check().Error(), "\n") + 1; lines > maxComplaints {
 		t.Errorf("%d lines", lines)

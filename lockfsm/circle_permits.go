@@ -54,22 +54,22 @@ type row struct {
 	least   uint32
 }
 
-// circularByPermits is like circular, but for deadlocks through permits.
-func (m *Machine) circularByPermits(s *session, c *view) (found, unsearched bool) {
+// circularByPermits is like walk, but for deadlocks through permits.
+func (m *Machine) circularByPermits(s *session, c *view) (path []Link, v verdict) {
 	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{rank: math.MaxUint64},
 		owners: c.owners(s), joins: m.permitVisits, limit: m.permitVisits}
-	defer func() { m.visits += g.steps }()
+	defer func() { m.visit(g.steps) }()
 	if c.upgrades {
 		g.askUpgrade(s.requests[c.owner])
 	} else {
-		g.ask(m.locks[string(c.key)], c.permits, c.of)
+		g.ask(m.locks.byKey[string(c.key)], c.permits, c.of)
 	}
 	for more := c.more; more.left > 0; {
 		permits, of := more.terms(c)
-		g.ask(m.locks[string(more.next())], permits, of)
+		g.ask(m.locks.byKey[string(more.next())], permits, of)
 	}
 	if !g.gather() {
-		return false, true
+		return nil, beyond
 	}
 	for _, e := range g.owners {
 		if p := g.of[e]; e != nil && p != nil {
@@ -77,20 +77,14 @@ func (m *Machine) circularByPermits(s *session, c *view) (found, unsearched bool
 		}
 	}
 	if len(g.asked.above) == 0 {
-		return false, false
+		return nil, isFree
 	}
 	if c.upgrades {
 		g.asked.places[0].own = g.of[s.requests[c.owner]]
 	}
 	g.players = append(g.players, g.asked)
-	var path []Link
-	switch v := g.decide(func() { path = g.path(s) }); v {
-	case isCircle:
-		m.circle = path
-		return true, false
-	default:
-		return false, v == beyond
-	}
+	v = g.decide(func() { path = g.path(s) })
+	return path, v
 }
 
 // under makes p a player that owner does not end before.
@@ -98,16 +92,6 @@ func (p *player) under(owner *player) {
 	p.above = append(p.above, owner)
 	owner.owns++
 }
-
-// verdict is the result of a search.
-type verdict uint8
-
-const (
-	isFree    verdict = iota + 1 // the request is in no deadlock
-	isCircle                     // it causes a deadlock
-	isDelayed                    // an earlier deadlock delays it
-	beyond                       // the search has reached its bound
-)
 
 // decide simulates how the players end, with and without the owner of the new request. It calls
 // stuck between the two.
@@ -154,15 +138,6 @@ func (g *game) askUpgrade(hold *entry) {
 	g.scan(l, l.lastInside())
 	g.asked.rank = 2*uint64(l.lastInside().rev) + 1
 	g.asked.places = append(g.asked.places, at)
-}
-
-// rank orders entries like every queue. It is not the revision, because an upgrade is before older
-// entries.
-func (e *entry) rank() uint64 {
-	if e.upgrades() && e.ahead != nil {
-		return 2*uint64(e.ahead.rev) + 1
-	}
-	return 2 * uint64(e.rev)
 }
 
 // place orders players with the same rank, which are never in one queue.
@@ -246,12 +221,6 @@ func (g *game) idle(e *entry) bool {
 	}
 	return !e.upgrades() && !o.upgrades() && (g.asked == nil || g.asked.e != o) && o.permits == e.permits && o.of == e.of
 }
-
-// owns reports whether a request names e as its owner.
-func (e *entry) owns() bool { return e.firstBelow() != nil }
-
-// alone reports whether e has one key and owns nothing.
-func (e *entry) alone() bool { return (e.extra == nil || e.extra.entries == nil) && !e.owns() }
 
 func (g *game) join(e *entry) *player {
 	e = e.lead()
@@ -396,4 +365,92 @@ func (g *game) path(s *session) []Link {
 		}
 	}
 	return nil
+}
+
+// judge decides whether the waiting request e is in a deadlock.
+func (g *game) judge(e *entry, stuck func()) verdict {
+	g.asked = g.join(e)
+	switch {
+	case !g.gather():
+		return beyond
+	case g.asked.above == nil: // the request waits for none of its owners
+		return isFree
+	}
+	return g.decide(stuck)
+}
+
+// proof returns places of requests that have not ended, so that the places alone show why none of
+// these requests can end: it waits behind others of them, or is an owner of one of them.
+func (g *game) proof() []Place {
+	var places []Place
+	known := map[Place]bool{}
+	added := map[*player]bool{}
+	var due []*player
+	add := func(p *player, key int) {
+		place := Place{p.e.session.id, p.e.number, uint8(key)}
+		if !known[place] {
+			known[place] = true
+			places = append(places, place)
+		}
+		if !added[p] {
+			added[p] = true
+			due = append(due, p)
+		}
+	}
+	due, added[g.asked] = append(due, g.asked), true
+	for at := 0; at < len(due) && len(places) <= MaxProof; at++ {
+		p := due[at]
+		if !g.behind(p, add) {
+			g.under(p, add)
+		}
+		if p == g.asked {
+			for _, owner := range p.above {
+				add(owner, 0)
+			}
+		}
+	}
+	return places
+}
+
+// behind adds the place where p waits and the places of the requests before it that keep it there.
+func (g *game) behind(p *player, add func(*player, int)) bool {
+	if p.e.token != 0 || p.e.try {
+		return false
+	}
+	for key, each := range p.e.all(new([1]*entry)) {
+		at := p.places[key]
+		taken, least := uint64(0), at.of
+		var before []*entry
+		for o := each.lock.first; o != each && g.steps < g.limit && len(before) <= MaxProof; o = o.after {
+			g.steps++
+			q := g.of[o.lead()]
+			if q == nil || q.ended || q == at.own {
+				continue
+			}
+			permits, of := o.terms()
+			before, taken, least = append(before, o), taken+uint64(permits), min(least, of)
+			if taken+uint64(at.permits) <= uint64(least) {
+				continue
+			}
+			add(p, key)
+			for _, o := range before {
+				add(g.of[o.lead()], slices.Index(o.all(new([1]*entry)), o))
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// under adds a request that names p as its owner.
+func (g *game) under(p *player, add func(*player, int)) {
+	if add(p, 0); p == g.asked {
+		return
+	}
+	for below := p.e.firstBelow(); below != nil && g.steps < g.limit; below = p.e.nextBelow(below) {
+		if g.steps++; g.of[below] != nil && !g.of[below].ended {
+			add(g.of[below], 0)
+			return
+		}
+	}
 }

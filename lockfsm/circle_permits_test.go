@@ -64,7 +64,7 @@ func TestCirclesThroughPermits(t *testing.T) {
 			asked.permits, asked.of = (&entry{permits: asked.permits, of: asked.of}).terms()
 			asked.place, asked.rank = 1<<62, 1<<63
 			if command.Upgrades {
-				asked.hold, asked.rank = command.Owner, 2*uint64(m.locks[command.Key].lastInside().rev)+1
+				asked.hold, asked.rank = command.Owner, 2*uint64(m.locks.byKey[command.Key].lastInside().rev)+1
 			}
 			if !slices.ContainsFunc(playOut(append(before, asked)),
 				func(p contestant) bool { return p.place == asked.place }) {
@@ -169,7 +169,7 @@ type contestant struct {
 }
 
 func (m *Machine) players(of SessionID) (all []contestant) {
-	for id, s := range m.sessions {
+	for id, s := range m.sessions.byID {
 		for _, e := range s.requests {
 			if of != 0 && of != id {
 				continue

@@ -223,7 +223,7 @@ func (r *reader) fields(v *view) {
 		r.modes(v, int(r.positive(MaxKeys, "modes")))
 	case Born, EndGrace, Leaving, Close, Release, Cancel:
 	default:
-		r.later(v)
+		v.later(r)
 	}
 	r.end()
 }
@@ -284,7 +284,7 @@ func (r *reader) acquire(v *view) {
 			r.fail("flags")
 		}
 	}
-	r.laterAcquire(v, flags)
+	v.laterAcquire(r, flags)
 }
 
 // mode reads a mode and the numbers of ModePermits. It returns the permits and the total by the
@@ -509,4 +509,20 @@ func (r *reader) inner(v *view) {
 	if v.inner >= v.Number || v.inner == v.owner {
 		r.fail("inner")
 	}
+}
+
+func (c *view) hasRest() bool {
+	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0 || c.sticky
+}
+
+// allowedBy reports whether the rights grant lock on every key of an Acquire.
+func (c *view) allowedBy(rights *sharedRights) bool {
+	if rights == nil {
+		return true
+	}
+	allowed := rights.mayLock(string(c.key))
+	for more := c.more; more.left > 0 && allowed; {
+		allowed = rights.mayLock(string(more.next()))
+	}
+	return allowed
 }

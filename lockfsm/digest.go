@@ -26,6 +26,18 @@ const (
 	hash2 = 0xa4093822299f31d1
 )
 
+type digest struct {
+	chain  uint64
+	sum    uint64
+	folded Revision // the revision after the last command in chain
+}
+
+func (d *digest) add(hash uint64)  { d.sum += hash }
+func (d *digest) drop(hash uint64) { d.sum -= hash }
+
+// restored sets the chain of a snapshot, which was taken at a revision.
+func (d *digest) restored(chain uint64, rev Revision) { d.chain, d.folded = chain, rev }
+
 func mixed(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^hash0, b^hash1)
 	return high ^ low
@@ -33,15 +45,16 @@ func mixed(a, b uint64) uint64 {
 
 // Digest returns a hash of the state. Replicas that have applied the same entries have the same
 // Digest, also if one of them has restored a snapshot since. It takes constant time.
-func (m *Machine) Digest() uint64 { return mixed(m.chain^uint64(m.rev), m.sum) }
+func (m *Machine) Digest() uint64 { return mixed(m.digest.chain^uint64(m.rev), m.digest.sum) }
 
-// fold adds a command and its result to the chain, if the command has changed the state.
-func (m *Machine) fold(command []byte, res *Result) {
-	if m.rev == m.folded {
+// fold adds a command and its result to the chain, if the command has changed the state: if it has
+// taken the revision.
+func (d *digest) fold(command []byte, res *Result, rev Revision) {
+	if rev == d.folded {
 		return
 	}
-	m.folded = m.rev
-	h := m.chain ^ uint64(len(command))
+	d.folded = rev
+	h := d.chain ^ uint64(len(command))
 	for ; len(command) > 16; command = command[16:] {
 		h = mixed(h^binary.LittleEndian.Uint64(command), binary.LittleEndian.Uint64(command[8:]))
 	}
@@ -56,14 +69,6 @@ func (m *Machine) fold(command []byte, res *Result) {
 		c := &res.Fired[i]
 		h = mixed(h^uint64(c.Session)^uint64(c.Token)*hash2, uint64(c.Number)^uint64(c.Watch)*hash2)
 	}
-	h = mixed(h^uint64(res.Token)^uint64(res.Code)<<56, uint64(m.rev)^uint64(res.Watch)*hash2)
-	m.chain = h
+	h = mixed(h^uint64(res.Token)^uint64(res.Code)<<56, uint64(rev)^uint64(res.Watch)*hash2)
+	d.chain = h
 }
-
-func (e *entry) hash() uint64 {
-	return mixed(uint64(e.session.id)^uint64(e.mode)<<56^uint64(e.number)*hash2, uint64(e.rev)^uint64(e.token)*hash2)
-}
-
-func (s *session) hash() uint64 { return mixed(uint64(s.id), hash2) }
-
-func (d *Data) hash() uint64 { return mixed(hash2, uint64(d.Revision)) }

@@ -85,26 +85,26 @@ func TestDigestOfARestoredState(t *testing.T) {
 	w.do(Command{Kind: Stamp, WallUnixMS: w.m.wallUnixMS + 1}, Done) // its revision is used for nothing else
 	w.do(Command{Kind: Put, Key: "d", Value: []byte("v"), Nonce: Nonce{9}}, Done)
 	for name, damage := range map[string]func(m *Machine){
-		"an entry is lost":   func(m *Machine) { m.remove(m.locks["k2"].first) },
-		"a token is another": func(m *Machine) { m.locks["k4"].first.token++ },
+		"an entry is lost":   func(m *Machine) { m.remove(m.locks.byKey["k2"].first) },
+		"a token is another": func(m *Machine) { m.locks.byKey["k4"].first.token++ },
 		"a mode is another": func(m *Machine) {
-			e := m.locks["k3"].first
-			m.discharge(e.lock, e)
+			e := m.locks.byKey["k3"].first
+			e.lock.discharge(e, &m.effort)
 			e.mode = ModeIX
 			e.permits, e.of = e.mode.Terms()
-			m.admit(e.lock, e)
-			m.findLeast(e.lock)
+			e.lock.admit(e, &m.effort)
+			e.lock.findLeast(&m.effort)
 		},
 		"a number is another": func(m *Machine) {
-			e := m.locks["k4"].last
+			e := m.locks.byKey["k4"].last
 			delete(e.session.requests, e.number)
 			e.number++
 			e.session.next++
 			e.session.requests[e.number] = e
 		},
-		"data is lost": func(m *Machine) { m.clear(m.locks["d"]); m.rev-- },
+		"data is lost": func(m *Machine) { m.clear(m.locks.byKey["d"]); m.rev-- },
 		"a session is lost": func(m *Machine) {
-			s := m.lastSession
+			s := m.sessions.last
 			for s.first != nil {
 				m.remove(s.first)
 			}
@@ -115,9 +115,9 @@ func TestDigestOfARestoredState(t *testing.T) {
 		if damaged.Digest() != w.m.Digest() {
 			t.Fatal("a snapshot changes the digest")
 		}
-		before := damaged.chain
+		before := damaged.digest.chain
 		damage(damaged)
-		if restored := on(t, damaged, RulesVersion); restored.chain != before || restored.rev != w.m.rev ||
+		if restored := on(t, damaged, RulesVersion); restored.digest.chain != before || restored.rev != w.m.rev ||
 			restored.Digest() == w.m.Digest() {
 			t.Errorf("%s, and the digest is the same", name)
 		}
@@ -132,7 +132,7 @@ func TestDigestOfAMillionLocks(t *testing.T) {
 	}
 	c := newCrowd(t, 100, million)
 	damaged := on(t, c.m, RulesVersion)
-	e := damaged.locks[fmt.Sprintf("orders/%09d", million/2)].first
+	e := damaged.locks.byKey[fmt.Sprintf("orders/%09d", million/2)].first
 	damaged.remove(e)
 	damaged = on(t, damaged, RulesVersion)
 	began := time.Now()

@@ -50,7 +50,7 @@
 // Several sessions can have a shared stay of one key. A request with Try waits until the sessions
 // answer whether a caller holds the lock (stay.go, testdata/stay.txt).
 //
-// The machine also stores data for keys (data.go, testdata/guard.txt). Each change of a hold or of
+// The machine also stores data for keys (put.go, testdata/guard.txt). Each change of a hold or of
 // data is an event, which has the same number on every replica (events.go).
 //
 // A request is identified by its session and its number. The states of a request:

@@ -1,9 +1,6 @@
 package lockfsm
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // The machine keeps the latest events in memory. A watcher gets either all events after a position
 // or an error. The kept events are not replicated: a restored replica begins without events, but
@@ -85,6 +82,31 @@ const (
 	endsKept       = 256
 )
 
+// history has the events of a group.
+type history struct {
+	first  uint64 // the position of a group without events
+	past   uint64 // the number of all events of the group
+	audit  auditLog
+	events eventLog
+	// the reason of the ends in the present command; zero means Released
+	cause Cause
+	how   *How
+}
+
+func (h *history) setCause(c Cause, how *How) { h.cause, h.how = c, how }
+
+func (h *history) position(number uint64) uint64 { return h.first + number }
+
+// next returns the next event, to fill.
+func (h *history) next() *loggedEvent {
+	e := h.events.next(h.past)
+	h.past++
+	return e
+}
+
+// restored sets the number of the events that a snapshot has counted.
+func (h *history) restored(past uint64) { h.past = past }
+
 // eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept.
 type eventLog struct {
 	events []loggedEvent
@@ -110,15 +132,9 @@ func (h *loggedEvent) part() Part {
 	return Part{Key: h.key, Mode: h.mode, Permits: h.permits, Of: h.of, Tree: h.tree}
 }
 
-// eventHolder is separate from its session, because events can outlive the session.
-type eventHolder struct {
-	id     SessionID
-	record []byte // never changed, so results may share it
-}
-
-func (m *Machine) event(h *loggedEvent, number uint64) Event {
+func (r *history) event(h *loggedEvent, number uint64) Event {
 	e := Event{
-		Position: m.position(number), What: h.what, Cause: h.cause, Part: h.part(), Token: h.token,
+		Position: r.position(number), What: h.what, Cause: h.cause, Part: h.part(), Token: h.token,
 		WallUnixMS: h.wallUnixMS, How: h.how,
 	}
 	if h.reserved > 0 {
@@ -128,83 +144,6 @@ func (m *Machine) event(h *loggedEvent, number uint64) Event {
 		e.Session, e.Record = h.holder.id, h.holder.record
 	}
 	return e
-}
-
-func (m *Machine) setCause(c Cause, how *How) { m.cause, m.how = c, how }
-
-func (m *Machine) noteGrant(e *entry) {
-	what := Began
-	if e.upgrades() {
-		what = Upgraded
-	}
-	m.noteAll(e, what, 0)
-}
-
-func (m *Machine) noteEnd(e *entry) {
-	cause := m.cause
-	if cause == 0 {
-		cause = Released
-	}
-	m.noteAll(e, Ended, cause)
-}
-
-func (m *Machine) noteLeft(e *entry, cause Cause) { m.noteAll(e, Left, cause) }
-
-func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
-	how := m.how
-	valued := what == Began || what == Upgraded || what == Valued
-	if valued {
-		how = nil
-	}
-	if v := e.value(); valued && len(v) > 0 {
-		how = &How{Value: v}
-	}
-	if (e.extra == nil || e.extra.entries == nil) && e.mode != ModeIX { // the usual case
-		m.note(e.part(), e, what, cause, how)
-		return
-	}
-	e.eachPart(func(p Part) { m.note(p, e, what, cause, how) })
-}
-
-// noteModes notes how the parts of a hold have changed. A key that is now only above another one is
-// no part any more.
-func (m *Machine) noteModes(e *entry, before []Part) {
-	place := func(all []Part, key string) (int, bool) {
-		return slices.BinarySearchFunc(all, key, func(p Part, key string) int { return strings.Compare(p.Key, key) })
-	}
-	var after []Part
-	e.eachPart(func(p Part) { after = append(after, p) })
-	for _, p := range after {
-		if i, was := place(before, p.Key); !was {
-			m.note(p, e, Began, 0, nil)
-		} else if before[i] != p {
-			m.note(p, e, Lowered, 0, nil)
-		}
-	}
-	for _, p := range before {
-		if _, is := place(after, p.Key); !is {
-			m.note(p, e, Ended, Released, nil)
-		}
-	}
-}
-
-func (m *Machine) noteData(l *lock, d Data) { m.note(Part{Key: l.key}, nil, Wrote, 0, &How{Data: d}) }
-
-// note adds an event about a part of e's request, or about the data of a key if e is nil.
-func (m *Machine) note(p Part, e *entry, what EventKind, cause Cause, how *How) {
-	h := m.events.next(m.past)
-	m.past++
-	h.key, h.mode, h.permits, h.of, h.tree = p.Key, p.Mode, p.Permits, p.Of, p.Tree
-	h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token, h.reserved = how, m.wallUnixMS, what, cause, nil, 0, 0
-	if e != nil {
-		h.holder, h.token = e.session.eventHolder, e.token
-	}
-	if what == Began && e.stays() {
-		h.reserved = uint32(e.stay().last - e.token)
-	}
-	if audited(cause, how) {
-		m.audit.add(m.event(h, m.past), e.session.party())
-	}
 }
 
 func (r *eventLog) next(past uint64) *loggedEvent {
@@ -218,29 +157,27 @@ func (r *eventLog) next(past uint64) *loggedEvent {
 	return &r.events[at%eventsKept]
 }
 
-func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.firstRevision()) + number }
-
 // Position returns the position of the last event.
-func (m *Machine) Position() uint64 { return m.position(m.past) }
+func (m *Machine) Position() uint64 { return m.history.position(m.history.past) }
 
 // Since returns the first events after the position `after` whose keys begin with one of the
 // prefixes. It returns at most `most` events, and searches at most eventsSearched. upTo is the last
 // searched position. ok is false if the next event is no longer in the log, or if the position is
 // not of this group.
 func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, upTo uint64, ok bool) {
-	first := m.position(0)
-	r := &m.events
+	first := m.history.position(0)
+	r := &m.history.events
 	kept := uint64(len(r.events))
-	if after < first || after-first > m.past || after-first < m.past-kept {
+	if after < first || after-first > m.history.past || after-first < m.history.past-kept {
 		return nil, after, false
 	}
-	for number := after - first + 1; number <= m.past; number++ {
+	for number := after - first + 1; number <= m.history.past; number++ {
 		if len(events) == most || number-(after-first) > eventsSearched {
-			return events, m.position(number - 1), true
+			return events, m.history.position(number - 1), true
 		}
-		m.visits++
+		m.visit(1)
 		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.key) {
-			events = append(events, m.event(h, number))
+			events = append(events, m.history.event(h, number))
 		}
 	}
 	return events, m.Position(), true
@@ -270,13 +207,6 @@ func (e *Event) explained() bool {
 type party [32]byte
 
 func detached() party { return party{0xff} }
-
-func (s *session) party() party {
-	if s.gone && s.opener == (Opener{}) {
-		return detached()
-	}
-	return party(s.opener.Capability)
-}
 
 // In a snapshot, a byte says whether a party is zero, detached, or one whose 32 bytes follow.
 const (
@@ -377,9 +307,15 @@ func (r *auditLog) remove(at int) {
 // capability has a part of the log: when it is full, a further event replaces the oldest one of the
 // capability that has the most events.
 func (m *Machine) Ends() []Event {
-	all := make([]Event, 0, len(m.audit.ends))
-	for i := range m.audit.ends {
-		all = append(all, m.audit.ends[i].event)
+	all := make([]Event, 0, len(m.history.audit.ends))
+	for i := range m.history.audit.ends {
+		all = append(all, m.history.audit.ends[i].event)
 	}
 	return all
+}
+
+// eventHolder is separate from its session, because events can outlive the session.
+type eventHolder struct {
+	id     SessionID
+	record []byte // never changed, so results may share it
 }

@@ -170,7 +170,7 @@ func TestSinceNeverHasAGap(t *testing.T) {
 	if _, _, ok := w.m.Since(start+1, NewPrefixes(""), 1); ok {
 		t.Error("a position in the future is accepted")
 	}
-	if _, _, ok := w.m.Since(w.m.position(0)-1, NewPrefixes(""), 1); ok {
+	if _, _, ok := w.m.Since(w.m.history.position(0)-1, NewPrefixes(""), 1); ok {
 		t.Error("a position of an earlier group is accepted")
 	}
 	n := Number(0)

@@ -11,7 +11,7 @@ func (g *golden) later(r *rand.Rand) {
 	g.start(charter)
 	open := Command{Kind: Open, Nonce: Nonce{1}, TTL: charter.SessionTTL}
 	g.entry(5, Command{Kind: Born}, open)
-	s := g.m.firstSession.id
+	s := g.m.sessions.first.id
 	g.entry(5, Command{Kind: Attach, Session: s, Epoch: 1, Number: 1, Nonce: open.Nonce})
 	mark := Command{Kind: Mark, Rules: 2, Session: s, Epoch: 1, Number: 1}
 	noted := Command{Kind: Acquire, Rules: 2, Session: s, Epoch: 1, Number: 1, Key: "k"}

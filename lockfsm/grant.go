@@ -2,6 +2,7 @@ package lockfsm
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -80,4 +81,68 @@ func (g Grant) Lowered(modes []Mode) Grant {
 		g.Modes = nil
 	}
 	return g
+}
+
+// Parts returns the keys of g in ascending order, without those that have only an intention for a
+// key below. The group has each key once, in the mode that includes all that the caller has asked
+// for. So a shared key is omitted if it is also above a shared tree, and an exclusive key is a tree
+// if it is also a node of one.
+func (g *Grant) Parts() []Part {
+	all := make([]Part, 0, 1+len(g.Keys))
+	if g.Modes == nil {
+		for i := range 1 + len(g.Keys) {
+			p := Part{Key: g.key(i), Mode: g.mode(i)}
+			if g.Semaphore() {
+				p.Permits, p.Of = g.Permits, g.Of
+			}
+			all = append(all, p)
+		}
+		return all
+	}
+	reads := g.aboveReads()
+	trees := make([]bool, len(g.Modes))
+	for i, m := range g.Modes {
+		if up := g.parent(i); m == ModeX && up >= 0 {
+			trees[i] = g.Modes[up] == ModeIX || trees[up]
+		}
+		if m == ModeIX || m == ModeIS && reads[i] {
+			continue
+		}
+		all = append(all, Part{Key: g.key(i), Mode: m, Tree: m == ModeS || trees[i]})
+	}
+	return all
+}
+
+// aboveReads reports for each key whether it is above a key with ModeS.
+func (g *Grant) aboveReads() []bool {
+	above := make([]bool, len(g.Modes))
+	for i := len(g.Modes) - 1; i > 0; i-- { // a key is behind the keys above it
+		if up := g.parent(i); up >= 0 && (above[i] || g.Modes[i] == ModeS) {
+			above[up] = true
+		}
+	}
+	return above
+}
+
+// parent returns the place of the key directly above the key at a place, or -1.
+func (g *Grant) parent(place int) int {
+	key := g.key(place)
+	slash := strings.LastIndexByte(key, '/')
+	if slash < 0 {
+		return -1
+	}
+	if key = key[:slash]; key == g.Key {
+		return 0
+	}
+	if i, found := slices.BinarySearch(g.Keys, key); found {
+		return 1 + i
+	}
+	return -1
+}
+
+func (g *Grant) key(place int) string {
+	if place == 0 {
+		return g.Key
+	}
+	return g.Keys[place-1]
 }

@@ -93,7 +93,7 @@ func TestAResumedHoldIsWhatWasGranted(t *testing.T) {
 			for _, lowers := range []bool{false, true} {
 				w := granted(t, c)
 				want, third := c.asked(), w.session(3)
-				if e := w.m.locks[c.Key].first; lowers {
+				if e := w.m.locks.byKey[c.Key].first; lowers {
 					if w.m.Apply(2, 1, encode(t, Command{Kind: Downgrade, Session: e.session.id, Epoch: 1,
 						Number: 1, Modes: want.Readers(false)})).Code != Downgraded {
 						if !want.Semaphore() {
@@ -103,7 +103,8 @@ func TestAResumedHoldIsWhatWasGranted(t *testing.T) {
 					}
 					want = &Grant{Key: c.Key, Keys: c.Keys, Permits: 1}
 				}
-				r := w.do(Command{Kind: Acquire, Session: third, Epoch: 1, Number: 1, Key: by, Token: w.m.locks[c.Key].first.token},
+				r := w.do(Command{Kind: Acquire, Session: third, Epoch: 1, Number: 1, Key: by,
+					Token: w.m.locks.byKey[c.Key].first.token},
 					Granted)
 				if g := r.Grant; g == nil || !g.same(want) {
 					t.Errorf("%s, resumed by %s: got %s", spelledOut(c), by, included(g))

@@ -19,19 +19,6 @@ type insideIndex struct {
 	totals  totals
 }
 
-func (m *Machine) buildIndex(l *lock) {
-	l.index = &insideIndex{
-		granted: map[Token]*entry{}, stays: map[Token]*entry{}, untold: map[*entry]struct{}{},
-		totals: totals{places: map[uint32]int{}},
-	}
-	for e := l.first; e != nil && e.holding; e = e.after {
-		m.visits++
-		_, of := e.terms()
-		l.index.totals.add(of)
-		l.index.add(e)
-	}
-}
-
 // add adds an entry that is granted. It does nothing for any other entry.
 func (x *insideIndex) add(e *entry) {
 	if x == nil || e.token == 0 {
@@ -61,63 +48,6 @@ func (x *insideIndex) drop(e *entry) {
 func (x *insideIndex) told(e *entry) {
 	if x != nil {
 		delete(x.untold, e)
-	}
-}
-
-// heldWith returns the inside entry of l that is granted with the token, or nil.
-func (m *Machine) heldWith(l *lock, token Token) *entry {
-	if l.index != nil {
-		m.visits++
-		return l.index.granted[token]
-	}
-	for e := l.first; e != nil && e.holding; e = e.after {
-		if m.visits++; e.token == token {
-			return e
-		}
-	}
-	return nil
-}
-
-// reservedBy returns the stay of l that has reserved the token, or nil. A stay reserves the
-// StayTokens tokens after its own.
-func (m *Machine) reservedBy(l *lock, token Token) *entry {
-	reserves := func(e *entry) bool {
-		return e != nil && e.stays() && e.token < token && token <= e.extra.stay.last
-	}
-	if l.index != nil {
-		m.visits += 2
-		for _, e := range [...]*entry{l.index.stays[token/StayTokens], l.index.stays[token/StayTokens-1]} {
-			if reserves(e) {
-				return e
-			}
-		}
-		return nil
-	}
-	for e := l.first; e != nil && e.holding; e = e.after {
-		if m.visits++; reserves(e) {
-			return e
-		}
-	}
-	return nil
-}
-
-// findLeast sets the lowest total that an inside entry of l names, and how many name it.
-func (m *Machine) findLeast(l *lock) {
-	l.least, l.leasts = noTotal, 0
-	if l.index != nil {
-		if all := l.index.totals.heap; len(all) > 0 {
-			l.least, l.leasts = all[0].of, all[0].entries
-		}
-		return
-	}
-	for each := l.first; each != nil && each.holding; each = each.after {
-		m.visits++
-		switch _, of := each.terms(); {
-		case of < l.least:
-			l.least, l.leasts = of, 1
-		case of == l.least:
-			l.leasts++
-		}
 	}
 }
 

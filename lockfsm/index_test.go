@@ -45,7 +45,7 @@ func TestIndex(t *testing.T) {
 		for step := range 900 {
 			growing := step/250%3 < 2
 			apply(crowdedCommand(r, m, sessions[r.IntN(4)], next, growing))
-			if l := m.locks["a"]; l != nil && l.index != nil {
+			if l := m.locks.byKey["a"]; l != nil && l.index != nil {
 				crowded++
 			}
 			if err := m.Check(); err != nil {
@@ -67,7 +67,7 @@ func TestIndex(t *testing.T) {
 func crowdedCommand(r *rand.Rand, m *Machine, id SessionID, next map[SessionID]Number, growing bool) Command {
 	c := Command{Session: id}
 	var live []*entry
-	for e := m.sessions[id].first; e != nil; e = e.next {
+	for e := m.sessions.byID[id].first; e != nil; e = e.next {
 		live = append(live, e)
 	}
 	if share := r.IntN(10); len(live) == 0 || share < 3 || growing && share < 9 {
@@ -151,8 +151,8 @@ func TestCrowdedLock(t *testing.T) {
 	few("a release of the least total", func() {
 		w.do(Command{Kind: Release, Session: id, Epoch: 1, Number: 1}, Done)
 	})
-	if w.m.locks["k"].least != holders+1 {
-		t.Errorf("the least total is %d", w.m.locks["k"].least)
+	if w.m.locks.byKey["k"].least != holders+1 {
+		t.Errorf("the least total is %d", w.m.locks.byKey["k"].least)
 	}
 	few("an eviction of an unknown token", func() {
 		w.do(Command{Kind: Evict, Number: 1, Key: "k", Token: 1}, Finished)
@@ -249,7 +249,7 @@ func TestReservedTokensEndAtTheLast(t *testing.T) {
 			apply(Command{Kind: Acquire, Session: session, Epoch: 1, Number: Number(i + 1), Key: "k", Mode: ModeIS,
 				Sticky: true}, Granted)
 		}
-		if indexed := m.locks["k"].index != nil; indexed != (stays == 40) {
+		if indexed := m.locks.byKey["k"].index != nil; indexed != (stays == 40) {
 			t.Fatalf("%d stays, with an index: %v", stays, indexed)
 		}
 		all := m.Entries()

@@ -43,7 +43,7 @@ type Standing struct {
 // of its queue. Inspect reports false if the lock has neither a request nor data. It takes time
 // in proportion to its result and to the number of holders.
 func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
-	l := m.locks[key]
+	l := m.locks.byKey[key]
 	if l == nil {
 		return LockInfo{}, false
 	}
@@ -55,7 +55,7 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 // parameter behind is that place. Holders returns false if no request remains, or if the first
 // remaining request waits in this queue.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
-	l := m.locks[key]
+	l := m.locks.byKey[key]
 	if l == nil {
 		return LockInfo{}, false
 	}
@@ -127,8 +127,8 @@ type Cursor struct {
 // true, there may be further locks after next. A lock that exists during the whole walk is listed
 // once.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
-	l := m.firstLock
-	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {
+	l := m.locks.first
+	if at := m.locks.byKey[c.Key]; at != nil && at.position <= c.Place {
 		l = at.next
 	}
 	room := inspectBytes
@@ -136,7 +136,7 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 		if budget--; budget < 0 || len(all) == locks || room <= 0 {
 			return all, next, true
 		}
-		m.visits++
+		m.visit(1)
 		next.Key = l.key
 		if l.position <= c.Place {
 			continue
@@ -166,7 +166,7 @@ type EntryInfo struct {
 // list, so only tests and recorders should call it.
 func (m *Machine) Entries() []EntryInfo {
 	all := make([]EntryInfo, 0, m.counts.Entries)
-	for l := m.firstLock; l != nil; l = l.next {
+	for l := m.locks.first; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
 			i := EntryInfo{Key: l.key, Session: e.session.id, Number: e.number, Place: e.rev, Token: e.token,
 				Permits: e.permits, Of: e.of, Modes: e.modes()}

@@ -111,7 +111,7 @@ func TestInspectIsBounded(t *testing.T) {
 		}
 		return n
 	}
-	first := w.m.firstLock.key
+	first := w.m.locks.first.key
 	if i, _ := w.m.Inspect(first, 1000); len(i.Queue) == 0 || size(i) > 2*inspectBytes || i.Waiting != 99 {
 		t.Errorf("%d in the queue, %d bytes", len(i.Queue), size(i))
 	}

@@ -1,10 +1,5 @@
 package lockfsm
 
-import "math"
-
-// noTotal is the total of an entry that names none.
-const noTotal = math.MaxUint32
-
 // lock is the queue and the data of one key. It exists while it has an entry or data.
 //
 // The entries at the front of the queue that may hold the lock together are called inside. They
@@ -14,7 +9,7 @@ const noTotal = math.MaxUint32
 // waiting writer stops later readers. An entry stays inside until it is removed.
 //
 // An upgrade is an exception: it comes before the entries that wait, and fits beside its own hold
-// (requests.go).
+// (entry.go).
 type lock struct {
 	key         string
 	first, last *entry
@@ -26,7 +21,7 @@ type lock struct {
 	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // the number of inside entries that name this lowest total
-	leads       int32  // the entries that lead on, see circle.go
+	leads       int32  // the entries that lead on, see entry.go
 	links       int32  // the entries that link back
 	stays       uint32 // the inside entries that are stays, or will be when they are granted
 	data        *Data  // nil if there is none; replaced, never changed
@@ -35,16 +30,6 @@ type lock struct {
 	seen        uint32
 	position    uint64
 	prev, next  *lock
-}
-
-func (e *entry) terms() (permits, of uint32) {
-	switch {
-	case e.of != 0:
-		return e.permits, e.of
-	case e.permits != 0:
-		return 1, noTotal
-	}
-	return 1, 1
 }
 
 func (l *lock) fits(permits, of uint32) bool {
@@ -65,17 +50,18 @@ func (l *lock) accepts(e *entry) bool {
 	return l.fits(e.terms())
 }
 
-func (m *Machine) arrives(l *lock, e *entry) {
+// arrives places e, which has joined the queue, inside or outside.
+func (l *lock) arrives(e *entry, w *effort) {
 	switch {
 	case l.boundary != e.after: // e waits behind the boundary
 	case l.accepts(e):
-		m.admit(l, e)
+		l.admit(e, w)
 	default:
 		l.boundary = e
 	}
 }
 
-func (m *Machine) admit(l *lock, e *entry) {
+func (l *lock) admit(e *entry, w *effort) {
 	permits, of := e.terms()
 	e.holding = true
 	switch {
@@ -96,38 +82,13 @@ func (m *Machine) admit(l *lock, e *entry) {
 	case l.index != nil:
 		l.index.totals.add(of)
 		l.index.add(e)
-	case l.inside >= m.indexFrom:
-		m.buildIndex(l)
-	}
-}
-
-// awaitsNotice reports whether e is granted, asked for a notice and has not received it.
-func (e *entry) awaitsNotice() bool { return e.notice && !e.told && e.token != 0 }
-
-// This method must be called after e has left l's queue. It admits the entries that fit now.
-func (m *Machine) removed(l *lock, e *entry) {
-	switch {
-	case e.holding:
-		m.discharge(l, e)
-	case l.boundary == e:
-		l.boundary = e.after
-	}
-	m.admitNext(l)
-}
-
-func (m *Machine) admitNext(l *lock) {
-	for l.boundary != nil {
-		if !l.accepts(l.boundary) {
-			return
-		}
-		m.admit(l, l.boundary)
-		m.touch(l.boundary)
-		l.boundary = l.boundary.after
+	case l.inside >= w.indexFrom:
+		l.buildIndex(w)
 	}
 }
 
 // discharge subtracts the permits of e, which has left the queue.
-func (m *Machine) discharge(l *lock, e *entry) {
+func (l *lock) discharge(e *entry, w *effort) {
 	permits, of := e.terms()
 	l.taken -= permits
 	if e.mayStay() {
@@ -147,24 +108,8 @@ func (m *Machine) discharge(l *lock, e *entry) {
 		return
 	}
 	if l.leasts--; l.leasts == 0 {
-		m.findLeast(l)
+		l.findLeast(w)
 	}
-}
-
-func (e *entry) isUpgradable() bool { return e.mode == ModeU }
-
-func (e *entry) upgrades() bool { return e.extra != nil && e.extra.upgrades }
-
-// upgraded returns the hold that e upgrades. It returns nil if e is no upgrade, or if the hold has
-// been removed by the same command that removes e.
-func (e *entry) upgraded() *entry {
-	if !e.upgrades() {
-		return nil
-	}
-	if hold := e.owner(); hold != nil && hold.lock == e.lock && hold.isUpgradable() {
-		return hold
-	}
-	return nil
 }
 
 // alone reports whether no entry is inside except hold, which may be nil.
@@ -186,10 +131,10 @@ func (l *lock) entries() int { return int(l.waiting + l.held) }
 
 // holderOf returns the first request other than except that holds the lock. It prefers a request
 // that is not a stay. It visits at most namedInside entries.
-func (m *Machine) holderOf(l *lock, except *entry) (stay *entry) {
+func (l *lock) holderOf(except *entry, w *effort) (stay *entry) {
 	left := namedInside
 	for e := l.first; e != nil && e.holding && left > 0; e = e.after {
-		m.visits++
+		w.visit(1)
 		left--
 		switch {
 		case e.token == 0 || e == except:
@@ -213,8 +158,8 @@ func (l *lock) owned() bool { return l.held > l.stays }
 // blocker returns the request for which the waiting requests wait: the holder, or the first request
 // of the queue, which then waits for another of its keys. An upgrade does not wait for its own
 // hold, which is except.
-func (m *Machine) blocker(l *lock, except *entry) *entry {
-	if e := m.holderOf(l, except); e != nil {
+func (l *lock) blocker(except *entry, w *effort) *entry {
+	if e := l.holderOf(except, w); e != nil {
 		return e
 	}
 	if l.first == except {
@@ -223,48 +168,94 @@ func (m *Machine) blocker(l *lock, except *entry) *entry {
 	return l.first
 }
 
-func (m *Machine) lockFor(key []byte) *lock {
-	if l := m.locks[string(key)]; l != nil {
-		return l
-	}
-	l := m.spareLock()
-	l.key = string(key)
-	m.linkLock(l)
-	return l
+// delaysNone reports whether all entries of l's queue end without the end of a request in another
+// queue. The owners of a new request, which its session does not list yet, do not end before it.
+func (l *lock) delaysNone(of owners) bool {
+	return l.leads == 0 && (of[0] == nil || of[0].lock != l) && (of[1] == nil || of[1].lock != l)
 }
 
-// linkLock adds a new lock to the map and to the list. The list gives all replicas the same order.
-func (m *Machine) linkLock(l *lock) {
-	m.locks[l.key] = l
-	m.lastPlace++
-	l.position, l.seen = m.lastPlace, m.captures
-	l.prev = m.lastLock
-	if m.lastLock == nil {
-		m.firstLock = l
-	} else {
-		m.lastLock.next = l
+// onlyStay returns the only entry if it is a stay of another session than s, and has not received
+// its notice.
+func (l *lock) onlyStay(s *session) *entry {
+	if e := l.first; e != nil && e == l.last && e.stays() && !e.told && e.session != s {
+		return e
 	}
-	m.lastLock = l
-	m.counts.Locks++
-	m.bulk += content(len(l.key))
+	return nil
 }
 
-func (m *Machine) dropLock(l *lock) {
-	if c := m.capture; c != nil && c.lock == l {
-		c.lock = l.next
+// yieldsTo reports whether the owner of the only entry has been asked to release it, for s or
+// another session.
+func (l *lock) yieldsTo(s *session) bool {
+	e := l.onlyStay(s)
+	return e != nil && e.extra.stay.yields
+}
+
+func (l *lock) buildIndex(w *effort) {
+	l.index = &insideIndex{
+		granted: map[Token]*entry{}, stays: map[Token]*entry{}, untold: map[*entry]struct{}{},
+		totals: totals{places: map[uint32]int{}},
 	}
-	if l.prev == nil {
-		m.firstLock = l.next
-	} else {
-		l.prev.next = l.next
+	for e := l.first; e != nil && e.holding; e = e.after {
+		w.visit(1)
+		_, of := e.terms()
+		l.index.totals.add(of)
+		l.index.add(e)
 	}
-	if l.next == nil {
-		m.lastLock = l.prev
-	} else {
-		l.next.prev = l.prev
+}
+
+// findLeast sets the lowest total that an inside entry of l names, and how many name it.
+func (l *lock) findLeast(w *effort) {
+	l.least, l.leasts = noTotal, 0
+	if l.index != nil {
+		if all := l.index.totals.heap; len(all) > 0 {
+			l.least, l.leasts = all[0].of, all[0].entries
+		}
+		return
 	}
-	delete(m.locks, l.key)
-	m.counts.Locks--
-	m.bulk -= content(len(l.key))
-	m.recycleLock(l)
+	for each := l.first; each != nil && each.holding; each = each.after {
+		w.visit(1)
+		switch _, of := each.terms(); {
+		case of < l.least:
+			l.least, l.leasts = of, 1
+		case of == l.least:
+			l.leasts++
+		}
+	}
+}
+
+// heldWith returns the inside entry of l that is granted with the token, or nil.
+func (l *lock) heldWith(token Token, w *effort) *entry {
+	if l.index != nil {
+		w.visit(1)
+		return l.index.granted[token]
+	}
+	for e := l.first; e != nil && e.holding; e = e.after {
+		if w.visit(1); e.token == token {
+			return e
+		}
+	}
+	return nil
+}
+
+// reservedBy returns the stay of l that has reserved the token, or nil. A stay reserves the
+// StayTokens tokens after its own.
+func (l *lock) reservedBy(token Token, w *effort) *entry {
+	reserves := func(e *entry) bool {
+		return e != nil && e.stays() && e.token < token && token <= e.extra.stay.last
+	}
+	if l.index != nil {
+		w.visit(2)
+		for _, e := range [...]*entry{l.index.stays[token/StayTokens], l.index.stays[token/StayTokens-1]} {
+			if reserves(e) {
+				return e
+			}
+		}
+		return nil
+	}
+	for e := l.first; e != nil && e.holding; e = e.after {
+		if w.visit(1); reserves(e) {
+			return e
+		}
+	}
+	return nil
 }

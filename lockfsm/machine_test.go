@@ -61,7 +61,7 @@ func TestApplyKeepsNothing(t *testing.T) {
 	if got := w.m.Charter().Settings; !bytes.Equal(got, []byte("settings")) {
 		t.Errorf("the settings have become %q", got)
 	}
-	if w.m.locks["key"] == nil {
+	if w.m.locks.byKey["key"] == nil {
 		t.Error("the key has changed")
 	}
 }
@@ -89,11 +89,11 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Errorf("left over: %+v", got)
 	}
 	m := w.m
-	if n := len(m.sessions) + len(m.nonces) + len(m.locks); n > 0 {
+	if n := len(m.sessions.byID) + len(m.sessions.byNonce) + len(m.locks.byKey); n > 0 {
 		t.Errorf("%d items are left in the tables", n)
 	}
 	w.do(Command{Kind: Born}, Done)
-	if n := max(cap(m.fired), cap(m.states), cap(m.touched)); n > maxBufferItems {
+	if n := max(cap(m.ripples.fired), cap(m.answer.states), cap(m.ripples.touched)); n > maxBufferItems {
 		t.Errorf("a buffer of %d items is kept forever", n)
 	}
 }

@@ -1,20 +1,16 @@
 package lockfsm
 
-import "slices"
-
 // wanted notifies the holders of the locks that the new entry e waits for, if they asked for a
-// notice and have not received it. It appends these holders to m.fired in the order of their
+// notice and have not received it. It appends these holders to Result.Fired in the order of their
 // places.
 func (m *Machine) wanted(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.wantedAt(each)
 	}
-	slices.SortFunc(m.touched, byPlace)
-	for _, holder := range m.touched {
-		m.fired = append(m.fired, holder.change())
+	for _, holder := range m.ripples.touchedInOrder() {
+		m.ripples.changed(holder.change())
 	}
-	clear(m.touched)
-	m.touched = emptied(m.touched)
+	m.ripples.forgetTouched()
 }
 
 // wantedAt visits the inside entries, the last one first, until all have received their notice.
@@ -30,15 +26,15 @@ func (m *Machine) wantedAt(e *entry) {
 	if l.index != nil && !e.try {
 		for h := range l.index.untold { // wanted sorts them
 			if h != own {
-				m.visits++
+				m.visit(1)
 				m.markNoticed(h.lead())
-				m.touch(h)
+				m.ripples.touch(h)
 			}
 		}
 		return
 	}
 	for h := l.boundary.ahead; h != nil && (l.notices > 0 || e.try); h = h.ahead {
-		if m.visits++; h == own {
+		if m.visit(1); h == own {
 			continue
 		}
 		changed := m.ask(h, e)
@@ -47,7 +43,7 @@ func (m *Machine) wantedAt(e *entry) {
 			changed = true
 		}
 		if changed {
-			m.touch(h)
+			m.ripples.touch(h)
 		}
 	}
 }
@@ -56,7 +52,7 @@ func (m *Machine) wantedAt(e *entry) {
 // waiting request is cancelled.
 func (m *Machine) markNoticed(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
-		m.lockChanges(each.lock)
+		m.captures.lockChanges(each.lock)
 		each.told = true
 		each.lock.notices--
 		each.lock.index.told(each)
@@ -69,7 +65,7 @@ func (m *Machine) ask(h, e *entry) bool {
 	if !e.try || !h.stays() {
 		return false
 	}
-	m.lockChanges(h.lock)
+	m.captures.lockChanges(h.lock)
 	h.extra.stay.asked = e.rev
 	return true
 }

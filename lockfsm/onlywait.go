@@ -43,8 +43,8 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 	if r.fault != "" || c.try || c.token != 0 || c.more.left > 0 || c.limit != 0 || c.owner != 0 {
 		return false
 	}
-	s, _ := m.of(&c)
-	l := m.locks[string(c.key)]
+	s, _ := m.sessions.of(&c)
+	l := m.locks.byKey[string(c.key)]
 	limits := &m.charter.Limits
 	switch {
 	case s == nil || c.Number < s.next || !c.allowedBy(s.rights) || s.entries >= limits.EntriesPerSession:

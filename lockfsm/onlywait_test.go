@@ -97,7 +97,7 @@ func TestTriesEndInOneRound(t *testing.T) {
 		c.Kind, c.Session, c.Epoch, c.Number, c.Key, c.Try = Acquire, b, 1, Number(i+1), "k", true
 		w.do(c, Waiting)
 	}
-	place := w.m.locks["k"].boundary.rev
+	place := w.m.locks.byKey["k"].boundary.rev
 	fired := w.do(Command{Kind: InUse, Session: a, Epoch: 1, Number: 1, Revision: place,
 		Token: stay.Token + 1}, Done).Fired
 	want := []Number{2, 4, 1, 3, 5}

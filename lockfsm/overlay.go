@@ -2,33 +2,6 @@ package lockfsm
 
 import "math"
 
-// sessionChanges must be called before s is removed or changes in a way that a snapshot shows.
-func (m *Machine) sessionChanges(s *session) {
-	if s.seen != m.captures {
-		m.capture.keepSession(s)
-	}
-}
-
-// lockChanges must be called before l is removed, and before l, its queue or its entries change in
-// a way that a snapshot shows.
-func (m *Machine) lockChanges(l *lock) {
-	if l.seen != m.captures {
-		m.capture.keepLock(l)
-	}
-}
-
-func (c *Capture) keepSession(s *session) {
-	s.seen = c.m.captures
-	c.scratch = s.appendTo(c.scratch[:0])
-	c.overlay.push(overlayItem{uint64(s.id), copied(c.scratch)})
-}
-
-func (c *Capture) keepLock(l *lock) {
-	l.seen = c.m.captures
-	c.scratch = c.m.appendLock(c.scratch[:0], l)
-	c.overlay.push(overlayItem{l.position, copied(c.scratch)})
-}
-
 // overlayItem is a session or a lock as it was before its first change during a capture. The body
 // is encoded as in a snapshot, but without the ID of a session.
 type overlayItem struct {

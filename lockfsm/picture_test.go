@@ -65,7 +65,7 @@ func (m *Machine) picture() picture {
 		fmt.Sprintf("%+v", m.Charter()), m.Born(), m.Born() && !m.GraceOver(), uint64(m.rev), m.wallUnixMS,
 		m.Failed() != nil, counts.Locks, counts.Waiters, m.Usage().Bytes,
 	}}
-	for l := m.firstLock; l != nil; l = l.next {
+	for l := m.locks.first; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
 			if e.lead() == e {
 				p.entries = append(p.entries, e.described())
@@ -74,14 +74,14 @@ func (m *Machine) picture() picture {
 	}
 	slices.SortFunc(p.entries, func(a, b twinEntry) int { return cmp.Compare(a.place, b.place) })
 	data := map[string]Data{}
-	for l := m.firstLock; l != nil; l = l.next {
+	for l := m.locks.first; l != nil; l = l.next {
 		if l.data != nil {
 			data[l.key] = *l.data
 		}
 	}
 	p.data = fmt.Sprint(data)
 	for _, s := range m.Sessions() {
-		inside := m.sessions[s.ID]
+		inside := m.sessions.byID[s.ID]
 		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl),
 			s.Leaving, s.Gone, string(s.Record), inside.charged, s.Opener, inside.rights.all().Text()})
 	}

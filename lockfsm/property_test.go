@@ -248,7 +248,7 @@ type judge struct {
 func newJudge() *judge { return &judge{map[string]Token{}, map[string][]Token{}} }
 
 func (j *judge) see(m *Machine) error {
-	for l := m.firstLock; l != nil; l = l.next {
+	for l := m.locks.first; l != nil; l = l.next {
 		var held []Token
 		var holders []twinEntry
 		for e := l.first; e != nil; e = e.after {

@@ -1,19 +1,7 @@
 package lockfsm
 
-// use records that the number n is used, and reports whether it was unused before. The first
-// command with a number uses the number up, even if the command is refused, or if it ends a
-// request whose Acquire has not arrived yet.
-func (m *Machine) use(s *session, n Number) (Revision, bool) {
-	if n < s.next {
-		return 0, false
-	}
-	m.sessionChanges(s)
-	s.next = n + 1
-	return m.bump(), true
-}
-
 func (m *Machine) acquire(c *view, res *Result) {
-	s, code := m.of(c)
+	s, code := m.sessions.of(c)
 	if s == nil {
 		res.Code = code
 		return
@@ -75,9 +63,9 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 		code = m.refuseOne(more.next(), permits, of, c, res)
 	}
 	if code == 0 && c.owner != 0 && !c.try {
-		found, unsearched := m.circular(s, c)
+		circle, found, unsearched := m.circular(s, c)
 		if res.Unsearched = unsearched; found {
-			res.Circle = m.circle
+			res.Circle = circle
 			return Deadlock
 		}
 	}
@@ -93,20 +81,8 @@ func (m *Machine) validKeys(c *view) bool {
 	return valid
 }
 
-// allowedBy reports whether the rights grant lock on every key of an Acquire.
-func (c *view) allowedBy(rights *sharedRights) bool {
-	if rights == nil {
-		return true
-	}
-	allowed := rights.mayLock(string(c.key))
-	for more := c.more; more.left > 0 && allowed; {
-		allowed = rights.mayLock(string(more.next()))
-	}
-	return allowed
-}
-
 func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result) Code {
-	l := m.locks[string(key)]
+	l := m.locks.byKey[string(key)]
 	if c.found = l; l == nil {
 		return 0
 	}
@@ -132,36 +108,8 @@ func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result
 	return 0
 }
 
-func (m *Machine) report(e *entry, res *Result) {
-	res.Code, res.Token, res.Watch = Granted, e.token, e.watch
-	if e.resumed || e.sticky() {
-		c := e.change()
-		res.Last, res.Grant = c.Last, c.Grant
-	}
-	if e.token == 0 {
-		res.Code = Waiting
-		if stuck := m.stuck(e); stuck != nil {
-			m.name(stuck.lock, stuck.upgraded(), res, e.places() > 1)
-		}
-	}
-}
-
-// name fills res.Holder with the request that delays another request in the queue of l: the
-// holder other than except, or the first request of the queue. During the grace, it does nothing.
-// ofSeveral means that the waiting request has several keys.
-func (m *Machine) name(l *lock, except *entry, res *Result, ofSeveral bool) {
-	if !m.graceOver {
-		return
-	}
-	m.holder = m.blocker(l, except).describe()
-	if ofSeveral {
-		m.holder.Key = l.key
-	}
-	res.Holder = &m.holder
-}
-
 func (m *Machine) release(c *view) Code {
-	s, code := m.of(c)
+	s, code := m.sessions.of(c)
 	if s == nil {
 		return code
 	}
@@ -212,14 +160,14 @@ func (m *Machine) downgrade(e *entry, modes []byte) Code {
 			continue
 		}
 		l := each.lock
-		m.lockChanges(l)
-		m.discharge(l, each)
-		m.sum -= each.hash()
+		m.captures.lockChanges(l)
+		l.discharge(each, &m.effort)
+		m.digest.drop(each.hash())
 		each.mode = to
-		m.sum += each.hash()
+		m.digest.add(each.hash())
 		each.permits, each.of = to.Terms()
-		m.admit(l, each)
-		m.findLeast(l) // discharge has seen the former total of the entry
+		l.admit(each, &m.effort)
+		l.findLeast(&m.effort) // discharge has seen the former total of the entry
 		m.admitNext(l)
 	}
 	m.noteModes(e, before)
@@ -244,7 +192,7 @@ func (m *Machine) setValue(c *view, res *Result) {
 		return
 	}
 	m.bump()
-	m.lockChanges(e.lock) // a snapshot has the value with the lead entry
+	m.captures.lockChanges(e.lock) // a snapshot has the value with the lead entry
 	m.refund(e)
 	if e.extra == nil {
 		e.extra = &extra{}
@@ -267,29 +215,17 @@ func (m *Machine) evict(c *view, res *Result) {
 		res.Code = NotForced
 		return
 	}
-	m.evicted = Eviction{
+	evicted := m.answer.evict(Eviction{
 		Session: e.session.id, Number: e.number, Token: c.token, Key: string(c.key), Record: e.session.record,
 		By: copied(c.record), Reason: copied(c.value),
-	}
-	res.Code, res.Evicted = Done, &m.evicted
+	})
+	res.Code, res.Evicted = Done, evicted
 	m.bump()
 	s := e.session
-	m.setCause(Evicted, &How{By: m.evicted.By, Reason: m.evicted.Reason})
+	m.history.setCause(Evicted, &How{By: evicted.By, Reason: evicted.Reason})
 	m.removeHold(e)
 	m.dismiss(s)
 	m.fire()
-}
-
-func (m *Machine) holds(key []byte, token Token) *entry {
-	l := m.locks[string(key)]
-	if l == nil || token == 0 {
-		return nil
-	}
-	e := m.heldWith(l, token)
-	if e == nil {
-		return nil
-	}
-	return e.lead()
 }
 
 // inUse ends the requests with Try that an answer concerns: those at places up to the place that
@@ -297,7 +233,7 @@ func (m *Machine) holds(key []byte, token Token) *entry {
 // with Try are always before the other waiting requests. The end of a writer can make room for
 // readers behind it, which are then granted.
 func (m *Machine) inUse(c *view) Code {
-	owner, code := m.of(c)
+	owner, code := m.sessions.of(c)
 	if owner == nil {
 		return code
 	}
@@ -314,7 +250,7 @@ func (m *Machine) inUse(c *view) Code {
 		return Done
 	}
 	m.bump()
-	m.lockChanges(l)
+	m.captures.lockChanges(l)
 	if s.asked <= c.revision {
 		s.asked = 0
 	}
@@ -327,18 +263,9 @@ func (m *Machine) inUse(c *view) Code {
 	return Done
 }
 
-// granted reports whether the session of e may have granted the token to a caller. Without reserved
-// tokens, the only caller has the token of the request.
-func (e *entry) granted(token Token) bool {
-	if e.stays() {
-		return e.token < token && token <= e.extra.stay.last
-	}
-	return e.sticky() && e.token == token
-}
-
 // lapse notes the end of a caller of a stay, and leaves the stay as it is.
 func (m *Machine) lapse(c *view) Code {
-	by, code := m.of(c)
+	by, code := m.sessions.of(c)
 	if by == nil {
 		return code
 	}
@@ -349,30 +276,15 @@ func (m *Machine) lapse(c *view) Code {
 	if e == nil || !e.granted(c.token) {
 		return Finished
 	}
-	if m.visits += len(m.audit.ends); m.audit.has(c.token) {
+	if m.visit(len(m.history.audit.ends)); m.history.audit.has(c.token) {
 		return Done
 	}
 	m.bump()
 	caller := &entry{lock: e.lock, session: by, token: c.token, mode: e.mode}
-	m.setCause(Expired, &How{Reason: copied(c.value)})
+	m.history.setCause(Expired, &How{Reason: copied(c.value)})
 	m.noteEnd(caller)
 	return Done
 }
-
-// reserver returns the stay of the key that has reserved the token, or nil.
-func (m *Machine) reserver(key []byte, token Token) *entry {
-	l := m.locks[string(key)]
-	if l == nil || l.stays == 0 {
-		return nil
-	}
-	return m.reservedBy(l, token)
-}
-
-// An upgrade is an exclusive request that names an upgradable hold of its session as its owner. It
-// has its own number, place and token. Its entry is directly behind the inside entries (see lock),
-// before all that wait, and fits beside nothing but its hold. So no new request gets in while the
-// upgrade waits for the readers, nor while it is granted. When it ends, the hold is upgradable
-// again. An upgrade never outlives its hold.
 
 // upgradable returns the hold of session s that c can upgrade, or nil.
 func (m *Machine) upgradable(s *session, c *view) *entry {
@@ -383,34 +295,10 @@ func (m *Machine) upgradable(s *session, c *view) *entry {
 	return e
 }
 
-// upgrade returns the upgrade of the hold e, or nil. An upgrade is the last inside entry or the
-// first outside.
-func (e *entry) upgrade() *entry {
-	if !e.isUpgradable() {
-		return nil
-	}
-	l := e.lock
-	last := l.lastInside()
-	for _, each := range [...]*entry{last, l.boundary} {
-		if each != nil && each.upgrades() && each.upgraded() == e {
-			return each
-		}
-	}
-	return nil
-}
-
-// removeHold removes a request together with its upgrade.
-func (m *Machine) removeHold(e *entry) {
-	if u := e.upgrade(); u != nil {
-		m.remove(u)
-	}
-	m.remove(e)
-}
-
 // passed updates the request directly behind the new upgrade e, which now waits for e.
 func (m *Machine) passed(e *entry) {
 	if e.after != nil {
-		m.touch(e.after)
+		m.ripples.touch(e.after)
 		m.fire()
 	}
 }

@@ -78,19 +78,18 @@ func (r *reader) charter() Charter {
 
 func (m *Machine) restoreGroup(r *reader) {
 	flags := r.flags(bornFlag|graceOverFlag, "flags")
-	m.born, m.graceOver = flags&bornFlag != 0, flags&graceOverFlag != 0
-	m.rev = Revision(r.sum(uint64(m.rev), uint64(maxRevision), "revision"))
-	m.wallUnixMS = int64(r.sum(uint64(m.wallUnixMS), math.MaxInt64, "wall stamp"))
-	m.folded = m.rev
+	rev := Revision(r.sum(uint64(m.rev), uint64(maxRevision), "revision"))
+	wallUnixMS := int64(r.sum(uint64(m.wallUnixMS), math.MaxInt64, "wall stamp"))
+	m.group.restored(flags&bornFlag != 0, flags&graceOverFlag != 0, rev, wallUnixMS)
 	if chain := r.take(8, "chain"); len(chain) == 8 {
-		m.chain = binary.LittleEndian.Uint64(chain)
+		m.digest.restored(binary.LittleEndian.Uint64(chain), rev)
 	}
 }
 
 func (m *Machine) restoreEvents(r *reader) {
 	const least = 12 // no event has fewer bytes
 	first := uint64(m.charter.firstRevision())
-	m.past = r.max(uint64(maxRevision)-first, "events")
+	m.history.restored(r.max(uint64(maxRevision)-first, "events"))
 	position := first
 	for range r.count(least, "ends") {
 		before, of := position, r.party()
@@ -106,13 +105,13 @@ func (m *Machine) restoreEvents(r *reader) {
 				Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
 		if position == before || !audited(e.Cause, e.How) || !e.explained() ||
-			e.What != Ended && e.What != Left || len(m.audit.ends) == endsKept {
+			e.What != Ended && e.What != Left || len(m.history.audit.ends) == endsKept {
 			r.fail("end")
 		}
 		if r.fault != "" {
 			return
 		}
-		m.audit.add(e, of)
+		m.history.audit.add(e, of)
 	}
 }
 
@@ -145,14 +144,14 @@ func (m *Machine) restoreSessions(r *reader) {
 		flags := r.flags(leavingFlag|goneFlag, "flags")
 		s.leaving, s.gone = flags&leavingFlag != 0, flags&goneFlag != 0
 		s.record = copied(r.take(r.max(MaxRecordBytes, "record"), "record"))
-		if id == before || !s.gone && m.nonces[s.nonce] != nil {
+		if id == before || !s.gone && m.sessions.byNonce[s.nonce] != nil {
 			r.fail("session")
 		}
 		if r.fault != "" {
 			return
 		}
 		valid := false
-		if s.rights, valid = m.rights.read(text); !valid {
+		if s.rights, valid = m.sessions.rights.read(text); !valid {
 			r.fail("rights")
 			return
 		}

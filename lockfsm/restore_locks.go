@@ -26,13 +26,13 @@ type several struct {
 func (r *locksReader) locks() {
 	const leastLock, leastEntry = 9, 5 // bytes
 	count := r.count(leastLock, "locks")
-	r.m.locks = make(map[string]*lock, count)
+	r.m.locks.expect(count)
 	r.all = make([]*entry, 0, count)
 	for range count {
 		l := &lock{key: string(r.take(r.uvarint("key"), "key"))}
 		r.data(l)
 		entries := r.count(leastEntry, "entries")
-		if entries == 0 && l.data == nil || r.m.locks[l.key] != nil {
+		if entries == 0 && l.data == nil || r.m.locks.byKey[l.key] != nil {
 			r.fail("lock")
 		}
 		if r.fault != "" {
@@ -63,16 +63,15 @@ func (r *locksReader) data(l *lock) {
 	}
 	l.data = &Data{Revision: Revision(revision), nonce: r.nonce()}
 	l.data.Value = copied(r.take(r.positive(MaxDataBytes, "data"), "data"))
-	r.m.data++
-	r.m.sum += l.data.hash()
-	r.m.bulk += content(len(l.data.Value))
+	r.m.countData(l.data, 1)
+	r.m.digest.add(l.data.hash())
 }
 
 // entry reads an entry and adds it to l's queue. It adds the first entry of a request to its
 // session's map by number.
 func (r *locksReader) entry(l *lock, before uint64) *entry {
 	m := r.m
-	s := m.sessions[SessionID(r.sum(uint64(m.charter.firstRevision()), uint64(m.rev), "entry's session"))]
+	s := m.sessions.byID[SessionID(r.sum(uint64(m.charter.firstRevision()), uint64(m.rev), "entry's session"))]
 	e := &entry{lock: l, session: s, number: Number(r.max(uint64(MaxNumber), "number"))}
 	e.rev = Revision(r.sum(before, uint64(m.rev), "entry's revision"))
 	if s == nil || uint64(e.rev) == before {

@@ -1,7 +1,5 @@
 package lockfsm
 
-import "github.com/mortise-lock/mortise/internal/capability"
-
 // When a session expires, or detaches a hold, the hold stays for its delay. Any session with the
 // token of the hold can resume it, for example a restarted process. The resumed hold keeps its
 // place in the queue and gets a new token, so that a fence refuses the old token. The hold of a
@@ -10,7 +8,7 @@ import "github.com/mortise-lock/mortise/internal/capability"
 // detach moves a hold with a delay to a new session, which is marked as gone from the start. It
 // ends any other request.
 func (m *Machine) detach(c *view, res *Result) Code {
-	s, code := m.of(c)
+	s, code := m.sessions.of(c)
 	if s == nil {
 		return code
 	}
@@ -25,7 +23,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	cause := Released
 	if len(c.value) > 0 {
 		cause = Expired
-		m.setCause(cause, &How{Reason: copied(c.value)})
+		m.history.setCause(cause, &How{Reason: copied(c.value)})
 	}
 	if !e.delayed() {
 		m.removeHold(e)
@@ -55,7 +53,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 // manyDetached reports whether there is no room for another detached hold. Gone sessions may use at
 // most half of Limits.Sessions, so that instances can still open sessions.
 func (m *Machine) manyDetached() bool {
-	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions)-len(m.nonces))
+	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions.byID)-len(m.sessions.byNonce))
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
@@ -80,13 +78,13 @@ func (m *Machine) resume(s *session, c *view, res *Result) {
 		return
 	}
 	before := e.session
-	m.evicted = Eviction{
+	evicted := m.answer.evict(Eviction{
 		Session: before.id, Number: e.number, Token: e.token, Key: string(c.key), Record: before.record,
 		Taker: s.record, Live: !before.gone && before != s,
-	}
-	res.Evicted = &m.evicted
-	if m.setCause(Resumed, nil); m.evicted.Live {
-		m.setCause(Resumed, &How{By: s.record})
+	})
+	res.Evicted = evicted
+	if m.history.setCause(Resumed, nil); evicted.Live {
+		m.history.setCause(Resumed, &How{By: s.record})
 	}
 	m.noteEnd(e)
 	m.move(e, s, c.Number, c.owner)
@@ -95,7 +93,7 @@ func (m *Machine) resume(s *session, c *view, res *Result) {
 	m.noteGrant(e)
 	m.report(e, res)
 	if e.told {
-		m.fired = append(m.fired, e.change())
+		m.ripples.changed(e.change())
 	}
 }
 
@@ -103,10 +101,10 @@ func (m *Machine) move(e *entry, to *session, number, owner Number) {
 	m.refund(e)
 	e.session.leave(e)
 	for _, each := range e.all(new([1]*entry)) {
-		m.lockChanges(each.lock)
-		m.sum -= each.hash()
+		m.captures.lockChanges(each.lock)
+		m.digest.drop(each.hash())
 		each.session, each.number = to, number
-		m.sum += each.hash()
+		m.digest.add(each.hash())
 	}
 	if e.extra != nil {
 		e.extra.owner = owner
@@ -129,9 +127,9 @@ func (m *Machine) rewrite(e *entry, c *view) {
 			l.notices--
 		}
 		l.index.drop(each)
-		m.sum -= each.hash()
+		m.digest.drop(each.hash())
 		each.token, each.sinceUnixMS, each.notice, each.told = token, m.wallUnixMS, c.notice, false
-		m.sum += each.hash()
+		m.digest.add(each.hash())
 		each.resumed = true
 		if each.notice {
 			l.notices++
@@ -173,17 +171,4 @@ func (s *session) mayResume(e *entry) Code {
 		return NotForced
 	}
 	return 0
-}
-
-// endsUnder reports whether the rights, or nil for all, allow to end a hold of another.
-func (e *entry) endsUnder(rights *capability.Capability) bool {
-	if rights == nil {
-		return true
-	}
-	for _, each := range e.all(new([1]*entry)) {
-		if !rights.Ends(each.lock.key) {
-			return false
-		}
-	}
-	return true
 }

@@ -136,18 +136,18 @@ func TestRightsAreShared(t *testing.T) {
 		open := guestOpen(Command{Nonce: Nonce{1 + i}}, 1+i, []string{"lock a", "lock b"}[i/5])
 		all = append(all, w.openAs(open))
 	}
-	of := func(m *Machine, i int) *sharedRights { return m.sessions[all[i]].rights }
+	of := func(m *Machine, i int) *sharedRights { return m.sessions.byID[all[i]].rights }
 	for _, m := range []*Machine{w.m, again(t, w.m)} {
-		if len(m.rights) != 2 || of(m, 0) != of(m, 4) || of(m, 0) == of(m, 5) || of(m, 0).sessions != 5 {
-			t.Errorf("%d rights for two capabilities", len(m.rights))
+		if len(m.sessions.rights) != 2 || of(m, 0) != of(m, 4) || of(m, 0) == of(m, 5) || of(m, 0).sessions != 5 {
+			t.Errorf("%d rights for two capabilities", len(m.sessions.rights))
 		}
 	}
 	for _, id := range all {
 		w.do(Command{Kind: Close, Session: id, Epoch: 1}, Done)
 		w.check()
 	}
-	if len(w.m.rights) != 0 {
-		t.Errorf("%d rights are left", len(w.m.rights))
+	if len(w.m.sessions.rights) != 0 {
+		t.Errorf("%d rights are left", len(w.m.sessions.rights))
 	}
 }
 
@@ -188,17 +188,17 @@ func TestInvariantOfRights(t *testing.T) {
 	w := newWorld(t)
 	guest := w.openAs(guestOpen(Command{Nonce: Nonce{2}}, 2, "lock a*"))
 	w.acquire(guest, 1, "ab", Granted)
-	other := w.m.rights.share(mustParse(t, rightsText("lock ac")))
+	other := w.m.sessions.rights.share(mustParse(t, rightsText("lock ac")))
 	other.sessions--
 	broken := func(change func(s *session)) bool {
-		s := w.m.sessions[guest]
+		s := w.m.sessions.byID[guest]
 		was := *s
 		change(s)
 		err := w.m.Check()
 		*s = was
 		return err != nil && strings.Contains(err.Error(), "invariant 22")
 	}
-	delete(w.m.rights, other.Text())
+	delete(w.m.sessions.rights, other.Text())
 	for i, change := range []func(*session){
 		func(s *session) { s.rights = other },
 		func(s *session) { s.rights = nil },

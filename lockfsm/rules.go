@@ -24,7 +24,7 @@ func (laterCommand) laterFlags() uint64          { return 0 }
 func (laterCommand) appendLater(b []byte) []byte { return b }
 func (v *view) laterFlags() uint64               { return 0 }
 func (v *view) laterCommand() laterCommand       { return laterCommand{} }
-func (r *reader) laterAcquire(*view, uint64)     {}
+func (v *view) laterAcquire(*reader, uint64)     {}
 
 // laterName returns the name of a kind that a later version adds.
 func (k Kind) laterName() string { return "unknown kind" }
@@ -32,9 +32,9 @@ func (k Kind) laterName() string { return "unknown kind" }
 // This method decodes the fields of a command whose kind is new in a future rules version. If the
 // command names an older rules version, the method refuses the kind, so that all builds give the
 // same result.
-func (r *reader) later(*view) { r.fail("kind") }
+func (v *view) later(r *reader) { r.fail("kind") }
 
-func (m *Machine) later(*view) Code { return Malformed }
+func (m *Machine) later() Code { return Malformed }
 
 // appendLater appends laterState to a snapshot if its version is in force. Before that, old and new
 // builds must write the same bytes.

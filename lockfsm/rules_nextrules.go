@@ -47,7 +47,7 @@ func (v *view) laterFlags() uint64 {
 
 func (v *view) laterCommand() laterCommand { return laterCommand{Note: string(v.note)} }
 
-func (r *reader) laterAcquire(v *view, flags uint64) {
+func (v *view) laterAcquire(r *reader, flags uint64) {
 	if flags&noteFlag != 0 {
 		v.note = r.take(r.positive(MaxValueBytes, "note"), "note")
 	}
@@ -62,13 +62,13 @@ func (k Kind) laterName() string {
 	return "unknown kind"
 }
 
-func (r *reader) later(v *view) {
+func (v *view) later(r *reader) {
 	if v.Kind != Mark || v.Rules < marksSince {
 		r.fail("kind")
 	}
 }
 
-func (m *Machine) later(*view) Code {
+func (m *Machine) later() Code {
 	m.bump()
 	m.marks++
 	return Done

@@ -65,14 +65,14 @@ func (s *script) result(r Result) string {
 func (s *script) usage() string {
 	u := s.m.Usage()
 	text := fmt.Sprintf("group: %d of %d bytes\n", u.Bytes, u.Budget)
-	for each := s.m.firstSession; each != nil; each = each.after {
+	for each := s.m.sessions.first; each != nil; each = each.after {
 		text += fmt.Sprintf("%s: %d of %d bytes\n", s.label(each.id), each.charged, s.m.charter.Limits.SessionBytes)
 	}
 	return text
 }
 
 func (s *script) events() string {
-	first := s.m.position(s.m.events.from)
+	first := s.m.history.position(s.m.history.events.from)
 	events, _, _ := s.m.Since(first, NewPrefixes(""), eventsKept)
 	return s.told(events)
 }
@@ -82,7 +82,7 @@ func (s *script) ends() string { return s.told(s.m.Ends()) }
 func (s *script) told(events []Event) string {
 	var b strings.Builder
 	for _, e := range events {
-		fmt.Fprintf(&b, "%d: %s ", e.Position-s.m.position(0), e.Key)
+		fmt.Fprintf(&b, "%d: %s ", e.Position-s.m.history.position(0), e.Key)
 		what := []string{"", "held", "free", "left", "written", "valued", "lowered", "upgraded"}[e.What]
 		switch {
 		case e.What == Wrote:
@@ -236,7 +236,7 @@ func (s *script) state() string {
 	if c := m.charter; c.SessionTTL != s.founded.SessionTTL || string(c.Settings) != string(s.founded.Settings) {
 		fmt.Fprintf(&b, "| TTL %v, settings %q\n", c.SessionTTL, c.Settings)
 	}
-	for x := m.firstSession; x != nil; x = x.after {
+	for x := m.sessions.first; x != nil; x = x.after {
 		fmt.Fprintf(&b, "| session %s: epoch %d, next %d", s.label(x.id), x.epoch, x.next)
 		if x.ttl > m.charter.SessionTTL {
 			fmt.Fprintf(&b, ", TTL %v", x.ttl)
@@ -249,7 +249,7 @@ func (s *script) state() string {
 		}
 		b.WriteString("\n")
 	}
-	for l := m.firstLock; l != nil; l = l.next {
+	for l := m.locks.first; l != nil; l = l.next {
 		fmt.Fprintf(&b, "| %s:", l.key)
 		if l.data != nil {
 			fmt.Fprintf(&b, " %q at %d", l.data.Value, s.rev(uint64(l.data.Revision)))

@@ -183,7 +183,7 @@ func (s *script) ofSession(c *Command, a *arguments) {
 	}
 	c.Session = id
 	var present Epoch
-	if now := s.m.sessions[id]; now != nil {
+	if now := s.m.sessions.byID[id]; now != nil {
 		present = now.epoch
 	}
 	if c.Kind == Attach {
@@ -233,7 +233,7 @@ var modeNames = []string{ModeX: "x", ModeIS: "is", ModeIX: "ix", ModeS: "s", Mod
 
 // readers returns the modes that make the hold of a Downgrade shared.
 func (s *script) readers(c *Command, tree bool) []Mode {
-	if now := s.m.sessions[c.Session]; now != nil && now.requests[c.Number] != nil {
+	if now := s.m.sessions.byID[c.Session]; now != nil && now.requests[c.Number] != nil {
 		return now.requests[c.Number].grant().Readers(tree)
 	}
 	return []Mode{ModeIS}

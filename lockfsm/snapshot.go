@@ -3,7 +3,6 @@ package lockfsm
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"iter"
 )
 
 // The layout of a snapshot, integers as shortest uvarints unless a size is given:
@@ -78,23 +77,16 @@ func (m *Machine) Snapshot(b []byte) []byte {
 	start := len(b)
 	b = binary.AppendUvarint(m.appendHeader(b), uint64(m.counts.Sessions))
 	before := uint64(m.charter.firstRevision())
-	for s := m.firstSession; s != nil; s = s.after {
+	for s := m.sessions.first; s != nil; s = s.after {
 		b = s.appendTo(binary.AppendUvarint(b, uint64(s.id)-before))
 		before = uint64(s.id)
 	}
 	b = binary.AppendUvarint(b, uint64(m.counts.Locks))
-	for l := range m.inOrder() {
-		b = m.appendLock(b, l)
+	for l := range m.locks.inOrder() {
+		b = l.appendTo(b, m.charter.FoundedUnixMS)
 	}
 	b = m.appendTail(b)
 	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
-}
-
-func (m *Machine) inOrder() iter.Seq[*lock] {
-	return func(yield func(*lock) bool) {
-		for l := m.firstLock; l != nil && yield(l); l = l.next {
-		}
-	}
 }
 
 func (m *Machine) appendHeader(b []byte) []byte {
@@ -112,7 +104,7 @@ func (m *Machine) appendHeader(b []byte) []byte {
 	b = append(b, flags)
 	b = binary.AppendUvarint(b, uint64(m.rev-m.charter.firstRevision()))
 	b = binary.AppendUvarint(b, uint64(m.wallUnixMS-m.charter.FoundedUnixMS))
-	return binary.LittleEndian.AppendUint64(b, m.chain)
+	return binary.LittleEndian.AppendUint64(b, m.digest.chain)
 }
 
 func (c Charter) appendTo(b []byte) []byte {
@@ -147,10 +139,11 @@ func (s *session) appendTo(b []byte) []byte {
 	return append(b, s.record...)
 }
 
-func (m *Machine) appendLock(b []byte, l *lock) []byte {
+// appendTo appends a lock of a group that was founded at a time.
+func (l *lock) appendTo(b []byte, founded int64) []byte {
 	b = binary.AppendUvarint(b, uint64(len(l.key)))
 	b = append(b, l.key...)
-	first := uint64(m.charter.firstRevision())
+	first := uint64(revisionAt(founded))
 	b = l.data.appendTo(b, first)
 	b = binary.AppendUvarint(b, uint64(l.entries()))
 	before := first
@@ -165,7 +158,7 @@ func (m *Machine) appendLock(b []byte, l *lock) []byte {
 			b = append(b, 0)
 		} else {
 			b = binary.AppendUvarint(b, uint64(e.token)-uint64(e.rev))
-			b = binary.AppendUvarint(b, uint64(e.sinceUnixMS-m.charter.FoundedUnixMS))
+			b = binary.AppendUvarint(b, uint64(e.sinceUnixMS-founded))
 		}
 		b = e.appendTerms(b)
 	}
@@ -181,12 +174,12 @@ func (d *Data) appendTo(b []byte, first uint64) []byte {
 }
 
 func (m *Machine) appendTail(b []byte) []byte {
-	b = binary.AppendUvarint(binary.AppendUvarint(b, m.past), uint64(len(m.audit.ends)))
+	b = binary.AppendUvarint(binary.AppendUvarint(b, m.history.past), uint64(len(m.history.audit.ends)))
 	first := uint64(m.charter.firstRevision())
 	before := first
-	for i := range m.audit.ends {
-		e := &m.audit.ends[i].event
-		b = m.audit.ends[i].of.append(b)
+	for i := range m.history.audit.ends {
+		e := &m.history.audit.ends[i].event
+		b = m.history.audit.ends[i].of.append(b)
 		b = append(binary.AppendUvarint(b, e.Position-before), byte(e.What), byte(e.Cause))
 		before = e.Position
 		b = appendPart(b, &e.Part)

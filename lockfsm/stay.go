@@ -23,7 +23,7 @@ package lockfsm
 //     holder at all, but a request without Try is in the queue, the lock is not free either, and
 //     the result is QueueFull. So it is if the request would ask more than maxAsked stays.
 //
-// The rules themselves are in queue.go, notice.go and requests.go. The session also reports a
+// The rules themselves are in fire.go, notice.go and requests.go. The session also reports a
 // caller that has ended without a release, so that the audit log has it, see [Lapse].
 
 // StayTokens is the number of tokens that the grant of a stay reserves.

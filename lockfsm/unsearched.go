@@ -2,7 +2,6 @@ package lockfsm
 
 import (
 	"cmp"
-	"container/list"
 	"slices"
 )
 
@@ -23,45 +22,6 @@ const (
 	searchVisits = 32_768
 	searchSteps  = 4 * searchVisits // with the simulations, whose steps are short
 )
-
-// unsearched contains the sessions with unsearched requests, in the order in which they are served.
-type unsearched struct{ sessions list.List }
-
-// sessionSearches are the unsearched requests of one session.
-type sessionSearches struct {
-	at       *list.Element // of the session in unsearched; nil if it has no such request
-	requests list.List
-}
-
-type pendingSearch struct {
-	at       *list.Element
-	searches int
-}
-
-func (u *unsearched) add(e *entry) {
-	s := e.session
-	e.extra.pending = &pendingSearch{at: s.unsearched.requests.PushBack(e)}
-	if s.unsearched.at == nil {
-		s.unsearched.at = u.sessions.PushBack(s)
-	}
-}
-
-// drop removes the mark of e, if it has one.
-func (u *unsearched) drop(e *entry) {
-	if e.extra == nil || e.extra.pending == nil {
-		return
-	}
-	s := &e.session.unsearched
-	s.requests.Remove(e.extra.pending.at)
-	if e.extra.pending = nil; s.requests.Len() == 0 {
-		u.sessions.Remove(s.at)
-		s.at = nil
-	}
-}
-
-// BoundSearches sets the numbers of entries that a search in an Acquire visits, for tests and
-// simulations. All replicas of a group must have the same bounds.
-func (m *Machine) BoundSearches(walk, permits int) { m.walkVisits, m.permitVisits = walk, permits }
 
 // Search is the result of [Machine.Search].
 type Search struct {
@@ -132,97 +92,9 @@ func (m *Machine) dropFree() {
 	}
 }
 
-// judge decides whether the waiting request e is in a deadlock.
-func (g *game) judge(e *entry, stuck func()) verdict {
-	g.asked = g.join(e)
-	switch {
-	case !g.gather():
-		return beyond
-	case g.asked.above == nil: // the request waits for none of its owners
-		return isFree
-	}
-	return g.decide(stuck)
-}
-
-// proof returns places of requests that have not ended, so that the places alone show why none of
-// these requests can end: it waits behind others of them, or is an owner of one of them.
-func (g *game) proof() []Place {
-	var places []Place
-	known := map[Place]bool{}
-	added := map[*player]bool{}
-	var due []*player
-	add := func(p *player, key int) {
-		place := Place{p.e.session.id, p.e.number, uint8(key)}
-		if !known[place] {
-			known[place] = true
-			places = append(places, place)
-		}
-		if !added[p] {
-			added[p] = true
-			due = append(due, p)
-		}
-	}
-	due, added[g.asked] = append(due, g.asked), true
-	for at := 0; at < len(due) && len(places) <= MaxProof; at++ {
-		p := due[at]
-		if !g.behind(p, add) {
-			g.under(p, add)
-		}
-		if p == g.asked {
-			for _, owner := range p.above {
-				add(owner, 0)
-			}
-		}
-	}
-	return places
-}
-
-// behind adds the place where p waits and the places of the requests before it that keep it there.
-func (g *game) behind(p *player, add func(*player, int)) bool {
-	if p.e.token != 0 || p.e.try {
-		return false
-	}
-	for key, each := range p.e.all(new([1]*entry)) {
-		at := p.places[key]
-		taken, least := uint64(0), at.of
-		var before []*entry
-		for o := each.lock.first; o != each && g.steps < g.limit && len(before) <= MaxProof; o = o.after {
-			g.steps++
-			q := g.of[o.lead()]
-			if q == nil || q.ended || q == at.own {
-				continue
-			}
-			permits, of := o.terms()
-			before, taken, least = append(before, o), taken+uint64(permits), min(least, of)
-			if taken+uint64(at.permits) <= uint64(least) {
-				continue
-			}
-			add(p, key)
-			for _, o := range before {
-				add(g.of[o.lead()], slices.Index(o.all(new([1]*entry)), o))
-			}
-			return true
-		}
-	}
-	return false
-}
-
-// under adds a request that names p as its owner.
-func (g *game) under(p *player, add func(*player, int)) {
-	if add(p, 0); p == g.asked {
-		return
-	}
-	for below := p.e.firstBelow(); below != nil && g.steps < g.limit; below = p.e.nextBelow(below) {
-		if g.steps++; g.of[below] != nil && !g.of[below].ended {
-			add(g.of[below], 0)
-			return
-		}
-	}
-}
-
 // refuseLater applies a Refuse.
 func (m *Machine) refuseLater(c *view, res *Result) {
-	s := m.sessions[c.Session]
+	s := m.sessions.byID[c.Session]
 	if s == nil {
 		res.Code = NoSession
 		return
@@ -236,14 +108,14 @@ func (m *Machine) refuseLater(c *view, res *Result) {
 	if res.Code, res.Epoch = Finished, s.epoch; e == nil || !m.proves(e, places) {
 		return
 	}
-	m.circle = m.circle[:0]
+	var circle []Link
 	places(func(p Place) bool {
-		if o := m.at(p); o.token == 0 && len(m.circle) < maxLinks {
-			m.circle = append(m.circle, Link{Session: p.Session, Record: o.session.record, Key: o.lock.key})
+		if o := m.at(p); o.token == 0 && len(circle) < maxLinks {
+			circle = append(circle, Link{Session: p.Session, Record: o.session.record, Key: o.lock.key})
 		}
 		return true
 	})
-	res.Code, res.Circle = Deadlock, m.circle
+	res.Code, res.Circle = Deadlock, circle
 	m.bump()
 	m.remove(e)
 	m.fire()
@@ -251,8 +123,8 @@ func (m *Machine) refuseLater(c *view, res *Result) {
 
 // at returns the entry at a place, or nil.
 func (m *Machine) at(p Place) *entry {
-	m.visits++
-	s := m.sessions[p.Session]
+	m.visit(1)
+	s := m.sessions.byID[p.Session]
 	if s == nil || s.requests[p.Number] == nil {
 		return nil
 	}
@@ -293,7 +165,7 @@ func (m *Machine) proves(e *entry, places func(func(Place) bool)) bool {
 	all = slices.Compact(all)
 	taken, least := uint64(0), uint32(noTotal)
 	for i, o := range all {
-		if m.visits++; i == 0 || all[i-1].lock != o.lock {
+		if m.visit(1); i == 0 || all[i-1].lock != o.lock {
 			taken, least = 0, noTotal
 		}
 		permits, of := o.terms()

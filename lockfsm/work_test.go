@@ -89,7 +89,7 @@ func costs() []work {
 	keys := severalKeys("other")
 	last := func(kind Kind, c Command) func(*world, SessionID, Number) []Command {
 		return func(w *world, id SessionID, next Number) []Command { // of the hold of several keys
-			e := w.m.sessions[id].requests[next-3]
+			e := w.m.sessions.byID[id].requests[next-3]
 			c.Kind, c.Session, c.Epoch, c.Number = kind, id, 1, e.number
 			return []Command{c}
 		}
@@ -116,7 +116,7 @@ func costs() []work {
 		{"many keys", Acquire, one(Command{Kind: Acquire, Key: keys[0], Keys: keys[1:]}), MaxKeys},
 		{"a resumption of no hold", Acquire, one(Command{Kind: Acquire, Key: "readers", Token: 1}), 0},
 		{"a resumption of many keys", Acquire, func(w *world, id SessionID, next Number) []Command {
-			e := w.m.sessions[id].requests[next-3]
+			e := w.m.sessions.byID[id].requests[next-3]
 			return []Command{{Kind: Acquire, Session: id, Epoch: 1, Number: next + 1, Key: e.lock.key, Token: e.token}}
 		}, MaxKeys},
 		{"a release of a permit", Release, one(Command{Kind: Release, Number: 1}), 0},
@@ -130,7 +130,7 @@ func costs() []work {
 		{"a value of no hold", SetValue, one(
 			Command{Kind: SetValue, Key: "readers", Token: 1, Seq: 1}), 0},
 		{"an answer of a stay", InUse, func(w *world, id SessionID, next Number) []Command {
-			stay := w.m.locks["stays"].first
+			stay := w.m.locks.byKey["stays"].first
 			return []Command{
 				{Kind: Acquire, Session: id, Epoch: 1, Number: next + 1, Key: "stays", Try: true},
 				{Kind: InUse, Session: id, Epoch: 1, Number: stay.number, Token: stay.token + 1,
@@ -138,7 +138,7 @@ func costs() []work {
 			}
 		}, 0},
 		{"a lapse of a caller of a stay", Lapse, func(w *world, id SessionID, next Number) []Command {
-			stay, c := w.m.locks["stays"].first, Command{Kind: Lapse, Session: id, Epoch: 1}
+			stay, c := w.m.locks.byKey["stays"].first, Command{Kind: Lapse, Session: id, Epoch: 1}
 			var all []Command
 			for n := range Token(endsKept + 1) { // the last one meets a full log
 				c.Number, c.Token, c.Value = stay.number, stay.token+1+n, []byte("gone")

@@ -30,8 +30,8 @@ func (m *Machine) inTheWay(command []byte) *entry {
 		return nil
 	}
 	r.fields(&c)
-	s, _ := m.of(&c)
-	l := m.locks[string(c.key)]
+	s, _ := m.sessions.of(&c)
+	l := m.locks.byKey[string(c.key)]
 	switch {
 	case r.fault != "" || c.token != 0 || c.more.left > 0 || s == nil || c.Number < s.next || !c.allowedBy(s.rights):
 		return nil // if the stay must know, the notice tells it
@@ -39,20 +39,4 @@ func (m *Machine) inTheWay(command []byte) *entry {
 		return nil
 	}
 	return l.onlyStay(s)
-}
-
-// onlyStay returns the only entry if it is a stay of another session than s, and has not received
-// its notice.
-func (l *lock) onlyStay(s *session) *entry {
-	if e := l.first; e != nil && e == l.last && e.stays() && !e.told && e.session != s {
-		return e
-	}
-	return nil
-}
-
-// yieldsTo reports whether the owner of the only entry has been asked to release it, for s or
-// another session.
-func (l *lock) yieldsTo(s *session) bool {
-	e := l.onlyStay(s)
-	return e != nil && e.extra.stay.yields
 }

@@ -67,7 +67,7 @@ func TestEachYield(t *testing.T) {
 		"several keys":        {of(b, 1, "kept", func(c *Command) { c.Keys = []string{"z"} }), nil},
 	} {
 		for _, key := range []string{"kept", "read"} {
-			w.m.locks[key].first.extra.stay.yields = false
+			w.m.locks.byKey[key].first.extra.stay.yields = false
 		}
 		before := w.m.Snapshot(nil)
 		batch := test.command.Append(Command{Kind: Stamp, WallUnixMS: 1}.Append(nil))
@@ -84,7 +84,7 @@ func TestEachYield(t *testing.T) {
 			t.Errorf("%s: the state has changed", what)
 		}
 	}
-	w.m.locks["kept"].first.extra.stay.yields, w.m.locks["read"].first.extra.stay.yields = false, false
+	w.m.locks.byKey["kept"].first.extra.stay.yields, w.m.locks.byKey["read"].first.extra.stay.yields = false, false
 	both := of(b, 2, "read", nil).Append(of(b, 1, "kept", nil).Append(nil))
 	if got := yieldsOf(w.m, both); !slices.Equal(got, []yieldOf{kept, read}) {
 		t.Errorf("for a batch of two requests, %v yields", got)

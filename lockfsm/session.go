@@ -1,0 +1,171 @@
+package lockfsm
+
+import (
+	"container/list"
+	"time"
+)
+
+// session is the session of one opener. Its requests are in ascending order of number.
+type session struct {
+	*eventHolder
+	nonce       Nonce
+	opener      Opener
+	rights      *sharedRights // nil for a full instance
+	epoch       Epoch
+	next        Number        // every number below it is live or finished; starts at 1
+	ttl         time.Duration // for a gone session: the delay that the leader measures now
+	leaving     bool
+	gone        bool // it has expired; only holds with a delay remain
+	first, last *entry
+	requests    map[Number]*entry
+	owned       map[Number]siblings // requests by their owner; nil until a request has an owner
+	unsearched  sessionSearches
+	entries     uint32
+	held        uint32 // the number of keys that it holds
+	charged     uint64
+	seen        uint32
+	prev, after *session
+}
+
+// sessionSearches are the unsearched requests of one session.
+type sessionSearches struct {
+	at       *list.Element // of the session in unsearched; nil if it has no such request
+	requests list.List
+}
+
+func (s *session) info() SessionInfo {
+	if s.gone {
+		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record,
+			Opener: s.opener, Gone: true}
+	}
+	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record,
+		Opener: s.opener}
+}
+
+func (s *session) join(e *entry) {
+	s.requests[e.number] = e
+	s.append(e)
+	s.own(e)
+	e.connect(1)
+}
+
+func (s *session) leave(e *entry) {
+	e.connect(-1)
+	s.unlink(e)
+	s.disown(e)
+	delete(s.requests, e.number)
+}
+
+func (s *session) append(e *entry) {
+	e.prev = s.last
+	if s.last == nil {
+		s.first = e
+	} else {
+		s.last.next = e
+	}
+	s.last = e
+	s.entries += e.places()
+	if e.token != 0 { // it was restored from a snapshot, or moved from another session
+		s.held += e.places()
+	}
+}
+
+func (s *session) unlink(e *entry) {
+	if e.prev == nil {
+		s.first = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		s.last = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.prev, e.next = nil, nil // e may enter another session's list
+	s.entries -= e.places()
+	if e.token != 0 {
+		s.held -= e.places()
+	}
+}
+
+// siblings is the list of a session's requests with the same owner, in ascending order of number.
+// An upgrade with Inner is listed for that request instead, because its owner finds it in the
+// queue.
+type siblings struct{ first, last *entry }
+
+func (s *session) own(e *entry) {
+	if e.extra == nil || e.extra.owner == 0 {
+		return
+	}
+	if s.owned == nil {
+		s.owned = map[Number]siblings{}
+	}
+	all := s.owned[e.extra.listedFor()]
+	if e.extra.elder = all.last; all.first == nil {
+		all.first = e
+		e.ownsFirst(1)
+	} else {
+		all.last.extra.younger = e
+	}
+	all.last = e
+	s.owned[e.extra.listedFor()] = all
+}
+
+func (s *session) disown(e *entry) {
+	if e.extra == nil || e.extra.owner == 0 {
+		return
+	}
+	all, x := s.owned[e.extra.listedFor()], e.extra
+	if x.elder == nil {
+		all.first = x.younger
+	} else {
+		x.elder.extra.younger = x.younger
+	}
+	if x.younger == nil {
+		all.last = x.elder
+	} else {
+		x.younger.extra.elder = x.elder
+	}
+	if x.elder, x.younger = nil, nil; all.first == nil {
+		delete(s.owned, x.listedFor())
+		e.ownsFirst(-1)
+	} else {
+		s.owned[x.listedFor()] = all
+	}
+}
+
+func (s *session) delay() time.Duration {
+	shortest := MaxDelay
+	for e := s.first; e != nil; e = e.next {
+		shortest = min(shortest, e.delay())
+	}
+	return shortest
+}
+
+func (s *session) party() party {
+	if s.gone && s.opener == (Opener{}) {
+		return detached()
+	}
+	return party(s.opener.Capability)
+}
+
+func (s *session) hash() uint64 { return mixed(uint64(s.id), hash2) }
+
+// SessionInfo describes a session to the leader and to operators.
+type SessionInfo struct {
+	ID      SessionID
+	Nonce   Nonce
+	Opener  Opener `json:"-"` // the only opener that may use the session
+	Epoch   Epoch
+	TTL     time.Duration
+	Leaving bool
+	// Gone reports that the session has expired and accepts no commands. Its remaining locks stay
+	// taken for TTL, or for their own delay if it is longer. The Nonce of a gone session is zero.
+	Gone bool
+	// Record is shared with the machine and must not be changed. It stays valid.
+	Record []byte
+
+	// Held and Waiting count the keys that the session holds and waits for. Only WalkSessions sets
+	// them.
+	Held, Waiting int
+}
