@@ -70,7 +70,7 @@ func draw(t tree) drawing {
 			y += keyHeight
 			continue
 		}
-		tops[i], mids[i] = y, y+lineHeight/2+3
+		mids[i] = y + lineHeight/2 + 3
 		d.dot(r, mids[i], right)
 		y += lineHeight
 	}
