@@ -32,9 +32,10 @@ var allowed = map[string][]string{
 	"internal/lab/limits":       {},
 	"internal/lab/plugs":        {},
 	"internal/lab/e2e":          {},
-	"internal/lab/whole":        {},
+	"internal/lab/whole":        {"internal/lab/shrink", "internal/lab/timeline"},
 	"internal/lab/whole/native": {"internal/lab/mutants"},
 	"internal/lab/whole/build":  {"internal/lab/whole/native"},
+	"internal/lab/whole/page":   {"internal/lab/whole"},
 	"internal/outside": {
 		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage",
 		"session/client", "session/keeper", "transport",

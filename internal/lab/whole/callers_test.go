@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/lab/timeline"
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
@@ -38,7 +39,7 @@ func (r *run) newCaller(n int, guest bool) *caller {
 
 func (c *caller) invite(n int) {
 	config := c.config(0)
-	config.Name, config.Bind, config.Dir, config.Hooks = c.name, "", "", nil
+	config.Name, config.Bind, config.Dir, config.Hooks, config.Logger = c.name, "", "", nil, c.logger(c.name)
 	w := c.world(&process{}, guestHost(n))
 	var err error
 	if c.visit, err = guest.OpenIn(outside.World{Dial: w.Dial, Clock: w.Clock, Random: w.Random}, config); err != nil {
@@ -204,7 +205,7 @@ func (c *caller) once(d *doors) {
 		q.LockDelay = time.Duration(c.random.IntN(100)) * time.Millisecond
 	case 10:
 		q.LockDelay = 3 * time.Second
-		after = func(h held, cl *claim) { c.resumed(d, h) }
+		after = func(h held, cl *claim) { c.resumed(d, h, cl) }
 	case 11:
 		after = func(h held, _ *claim) { c.written(d, h) }
 	case 12:
@@ -292,6 +293,13 @@ func newClaim(h held, name string, m mortise.Mode) *claim {
 func (c *caller) enlist(key string, cl *claim) {
 	c.mu.Lock()
 	wrong := c.claims.add(key, cl)
+	if c.visit != nil { // no history has the calls of guests
+		kind := timeline.Shared
+		if cl.exclusive() {
+			kind = timeline.Held
+		}
+		c.shows.line.Begin(kind, c.elapsed(), key, c.shown(cl))
+	}
 	c.mu.Unlock()
 	c.say("%s holds %s token %d", c.name, key, cl.lock.Token())
 	if wrong != "" {
@@ -304,8 +312,12 @@ func (c *caller) unlist(all ...*claim) {
 	defer c.mu.Unlock()
 	for _, cl := range all {
 		c.claims.drop(cl.key, cl)
+		c.shows.line.End(timeline.Held, c.elapsed(), cl.key, c.shown(cl))
+		c.shows.line.End(timeline.Shared, c.elapsed(), cl.key, c.shown(cl))
 	}
 }
+
+func (c *caller) shown(cl *claim) string { return fmt.Sprintf("%s token %d", c.name, cl.lock.Token()) }
 
 // hold waits for a while, or until the lock has ended.
 func (c *caller) hold(h held) {
@@ -366,15 +378,8 @@ func (c *caller) downgraded(h held, cl *claim) {
 }
 
 // resumed gives a hold up, and takes it over in another session.
-func (c *caller) resumed(d *doors, h held) {
-	c.mu.Lock()
-	for _, cl := range c.claims.of[h.Key()] {
-		if cl.lock == h {
-			c.claims.drop(h.Key(), cl)
-			break
-		}
-	}
-	c.mu.Unlock()
+func (c *caller) resumed(d *doors, h held, cl *claim) {
+	c.unlist(cl)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	err := h.Detach(ctx)
 	cancel()
@@ -391,7 +396,7 @@ func (c *caller) resumed(d *doors, h held) {
 	if again == nil {
 		return
 	}
-	cl := newClaim(again, c.name, mortise.Exclusive)
+	cl = newClaim(again, c.name, mortise.Exclusive)
 	cl.entered = true // it has the token of its hold
 	c.enlist(again.Key(), cl)
 	c.hold(again)

@@ -53,6 +53,7 @@ type calm struct {
 	caller *caller
 	seats  []*seat
 	keys   int
+	number int // of the trial
 }
 
 // seat is a session in which calls are made.
@@ -128,9 +129,14 @@ func (c *calm) shut() {
 
 func (c *calm) some(n int) {
 	for range n {
+		c.number++
+		c.random = rand.New(rand.NewPCG(c.seed, uint64(2000+c.number))) // so that a trial does not depend on others
 		t := &trials[0]
 		if c.random.IntN(2) == 0 {
 			t = &trials[c.random.IntN(len(trials))]
+		}
+		if !c.has(Part{Kind: ATrial, N: c.number}, "calls in the calm, beside "+t.name) {
+			continue
 		}
 		c.try(t)
 		if t.beside != nil {

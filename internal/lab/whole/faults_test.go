@@ -1,6 +1,7 @@
 package whole
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -14,15 +15,20 @@ func (r *run) stormy(random *rand.Rand, first int) {
 	var group sync.WaitGroup
 	for n := range callers {
 		c := r.newCaller(n, n >= callers-r.guests)
-		group.Go(func() { c.spend(until) })
+		if r.has(Part{Kind: ACaller, N: n}, "the calls of "+c.name) {
+			group.Go(func() { c.spend(until) })
+		} else {
+			c.end()
+		}
 	}
 	r.grow(random, first)
-	for {
+	for n := 0; ; n++ {
 		time.Sleep(time.Duration(random.ExpFloat64() * float64(600*time.Millisecond)))
 		if !time.Now().Before(until) {
 			break
 		}
-		r.fault(random)
+		// Each fault draws from a source of its own, so that the others stay the same without it.
+		r.fault(n, rand.New(rand.NewPCG(r.seed, uint64(1000+n))))
 	}
 	r.heal()
 	group.Wait()
@@ -40,8 +46,9 @@ func (r *run) heal() {
 	}
 }
 
-// fault does something to one instance, which is the leader half the time, and undoes it.
-func (r *run) fault(random *rand.Rand) {
+// fault does something to one instance, which is the leader half the time, and undoes it. If the
+// run goes without this fault, it takes the same time.
+func (r *run) fault(n int, random *rand.Rand) {
 	i := random.IntN(r.plan.nodes)
 	if l := r.leader(); l >= 0 && random.IntN(2) == 0 {
 		i = l
@@ -50,42 +57,50 @@ func (r *run) fault(random *rand.Rand) {
 	if random.IntN(3) == 0 {
 		d /= 20
 	}
+	mend := func() { r.disks[i].mend() }
+	again := func() { r.revive(i, false) }
 	all := []struct {
-		name string
-		do   func()
+		name  string
+		begin func()
+		end   func() // after the time d; nil means that the fault takes no time
 	}{
-		{"kill", func() { r.kill(i); time.Sleep(d); r.revive(i, random.IntN(2) == 0) }},
-		{"kill and start", func() { r.kill(i); r.revive(i, false) }},
-		{"leave", func() { r.leave(i); time.Sleep(d); r.revive(i, false) }},
-		{"close", func() { r.shut(i); time.Sleep(d); r.revive(i, false) }},
-		{"cut", func() { r.others(i, r.net.Cut); time.Sleep(d); r.heal() }},
-		{"cut of one", func() { r.net.Cut(host(i), r.other(i, random)); time.Sleep(d); r.heal() }},
-		{"cut one way", func() { r.net.CutOneWay(host(i), r.other(i, random)); time.Sleep(d); r.heal() }},
-		{"deaf", func() {
-			r.others(i, func(a, b string) { r.net.CutOneWay(b, a) })
-			time.Sleep(d)
-			r.heal()
-		}},
-		{"dumb", func() { r.others(i, r.net.CutOneWay); time.Sleep(d); r.heal() }},
-		{"reset", func() { r.net.Reset(host(i)) }},
-		{"slow disk", func() { r.disks[i].slow(d / 50); time.Sleep(d); r.disks[i].mend() }},
-		{"hung disk", func() { r.disks[i].hang(); time.Sleep(d); r.disks[i].mend() }},
-		{"broken disk", func() {
-			r.disks[i].fail()
-			time.Sleep(d)
-			r.disks[i].mend()
-			r.kill(i)
-			r.revive(i, false)
-		}},
+		{"kill", func() { r.kill(i) }, func() { r.revive(i, random.IntN(2) == 0) }},
+		{"kill and start", func() { r.kill(i); again() }, nil},
+		{"leave", func() { r.leave(i) }, again},
+		{"close", func() { r.shut(i) }, again},
+		{"cut", func() { r.others(i, r.net.Cut) }, r.heal},
+		{"cut of one", func() { r.net.Cut(host(i), r.other(i, random)) }, r.heal},
+		{"cut one way", func() { r.net.CutOneWay(host(i), r.other(i, random)) }, r.heal},
+		{"deaf", func() { r.others(i, func(a, b string) { r.net.CutOneWay(b, a) }) }, r.heal},
+		{"dumb", func() { r.others(i, r.net.CutOneWay) }, r.heal},
+		{"reset", func() { r.net.Reset(host(i)) }, nil},
+		{"slow disk", func() { r.disks[i].slow(d / 50) }, mend},
+		{"hung disk", func() { r.disks[i].hang() }, mend},
+		{"broken disk", func() { r.disks[i].fail() }, func() { mend(); r.kill(i); again() }},
 	}
-	n := len(all)
+	kinds := len(all)
 	if !r.dirs {
-		n -= 3 // no disks
+		kinds -= 3 // no disks
 	}
-	f := all[random.IntN(n)]
-	r.say("fault: %s of node %d for %v", f.name, i, d)
-	r.count(f.name)
-	f.do()
+	f := all[random.IntN(kinds)]
+	text := fmt.Sprintf("%s of node %d for %v", f.name, i, d)
+	if f.end == nil {
+		text = fmt.Sprintf("%s of node %d", f.name, i)
+	}
+	happens := r.has(Part{Kind: AFault, N: n}, text)
+	if happens {
+		r.say("fault: %s", text)
+		r.count(f.name)
+		r.shows.fault(r.elapsed(), lane(i), text, d, f.end != nil)
+		f.begin()
+	}
+	if f.end == nil {
+		return
+	}
+	time.Sleep(d)
+	if happens {
+		f.end()
+	}
 }
 
 // revive starts an instance that does not run.

@@ -23,6 +23,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/lab/timeline"
 	"github.com/mortise-lock/mortise/internal/memnet"
 	"github.com/mortise-lock/mortise/internal/outside"
 )
@@ -32,7 +33,8 @@ type run struct {
 	plan
 	began time.Time
 	net   *memnet.Network
-	dir   string // parent of the directories of all instances
+	dir   string   // parent of the directories of all instances
+	only  []string // the names of the parts that the run has; nil means all
 	disks []*disk
 
 	mu      sync.Mutex // guards all below; never held across a wait
@@ -50,6 +52,8 @@ type run struct {
 	claims  claims
 	acked   map[string]acked
 	counts  map[string]int
+	shows   shows
+	events  []history.Event // all tapes, at the end
 	slowest map[string]time.Duration
 }
 
@@ -61,6 +65,7 @@ type acked struct {
 
 // process is the world of one life of an instance or a guest.
 type process struct {
+	tape int        // its number
 	mu   sync.Mutex // guards dead
 	dead bool
 }
@@ -115,7 +120,9 @@ func (r *run) line(text string, printed bool) {
 func (r *run) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.line(strings.TrimSuffix(string(b), "\n"), false)
+	text := strings.TrimSuffix(string(b), "\n")
+	r.line(text, false)
+	r.shows.log(r.elapsed(), text)
 	return len(b), nil
 }
 
@@ -123,6 +130,9 @@ func (r *run) bug(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.bugs) == 0 {
+		r.shows.at = r.elapsed()
+	}
 	r.bugs = append(r.bugs, text)
 	r.line("BUG "+text, true)
 }
@@ -260,6 +270,9 @@ func (r *run) start(i int, powerLost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.nodes[i], r.lives[i], r.tapes = n, p, append(r.tapes, t)
+	p.tape = len(r.tapes) - 1
+	r.shows.ended = append(r.shows.ended, 0)
+	r.shows.line.Begin(timeline.Runs, r.elapsed(), lane(i), "runs")
 	r.line(fmt.Sprintf("node %d starts", i), true)
 }
 
@@ -275,6 +288,11 @@ func (r *run) detach(i int) (n *mortise.Node, p *process) {
 	defer r.mu.Unlock()
 	n, p = r.nodes[i], r.lives[i]
 	r.nodes[i] = nil
+	if n != nil {
+		r.shows.ended[p.tape] = r.elapsed()
+		r.shows.line.End(timeline.Leads, r.elapsed(), lane(i), "")
+		r.shows.line.End(timeline.Runs, r.elapsed(), lane(i), "")
+	}
 	return n, p
 }
 
@@ -455,6 +473,7 @@ func (r *run) judge() {
 	if err != nil {
 		r.bug("reading the history: %v", err)
 	}
+	r.events = events
 	err = history.Judge(events, history.Options{Settle: 5 * time.Minute})
 	// The calls of guests are in no file, and the judge says so when it has found nothing else.
 	foreign := r.guests > 0 && errors.Is(err, history.ErrUnknown) &&

@@ -83,6 +83,21 @@ var whole struct {
 	mutexes, chans, atomics     uint32
 	refusals                    [8]uint32
 	skips, counts               [8]uint32 // of wholeRefuseNext
+	only                        *wholeChoice
+	refused                     [1024]wholeRefusal
+	times                       uint32 // how often a place has refused by its rate, or would have
+}
+
+// wholeRefusal is a refusal by a rate, at a time of the bubble. happened is 0 if only left it out.
+type wholeRefusal struct {
+	kind, happened int32
+	at             int64
+}
+
+// wholeChoice has the refusals that happen: all of some kinds, and single ones by their number.
+type wholeChoice struct {
+	kinds [8]bool
+	times [1024]bool
 }
 
 //go:nosplit
@@ -117,8 +132,32 @@ func wholeRefuse(kind int) bool {
 		whole.counts[kind]--
 		return true
 	}
-	rate := whole.refusals[kind]
-	return whole.on && rate != 0 && getg().bubble != nil && uint32(wholeNext(&whole.faults)>>32)%rate == 0
+	rate, bubble := whole.refusals[kind], getg().bubble
+	if !whole.on || rate == 0 || bubble == nil || uint32(wholeNext(&whole.faults)>>32)%rate != 0 {
+		return false
+	}
+	n := whole.times
+	whole.times++
+	happens := whole.only == nil || whole.only.kinds[kind] || n < uint32(len(whole.only.times)) && whole.only.times[n]
+	if n < uint32(len(whole.refused)) {
+		whole.refused[n] = wholeRefusal{kind: int32(kind), at: bubble.now}
+		if happens {
+			whole.refused[n].happened = 1
+		}
+	}
+	return happens
+}
+
+// wholeOnly lets only some refusals happen, or all.
+//
+//go:linkname wholeOnly
+func wholeOnly(only *wholeChoice) { whole.only = only }
+
+// wholeRefused returns the first refusals.
+//
+//go:linkname wholeRefused
+func wholeRefused() []wholeRefusal {
+	return whole.refused[:min(whole.times, uint32(len(whole.refused)))]
 }
 
 func wholeYield(rate *uint32) {

@@ -12,6 +12,11 @@ import (
 // does not fit.
 const fakeGo = `#!/bin/sh
 [ -z "$FAKE_GO_FAILS" ] || { echo "no anchor" >&2; exit 1; }
+if [ "$1" = build ]; then # the command that shows a seed
+  printf '#!/bin/sh\necho "shows $*"\n' >"$3"
+  chmod +x "$3"
+  exit 0
+fi
 echo "$*" >"$FAKE_DIR/built"
 echo "$FAKE_DIR/binary"
 `
@@ -46,6 +51,9 @@ func TestScript(t *testing.T) {
 		{"transcripts", []string{"-n", "1", "-v"}, "", 0, []string{"transcript of 1 same"}, 1},
 		{"a bug is found", []string{"-n", "9", "-bug", "planted"}, "", 1, []string{"transcript of 3",
 			"the first: two hold a lock", "scripts/whole -n 1 -seed 3 -v -bug planted repeats it"}, -1},
+		{"a page of a bug", []string{"-n", "9", "-bug", "planted", "-p", "P.html"}, "", 1, []string{
+			"-seed 3 -dir ", "/3.log -command ", "scripts/whole -n 1 -seed 3 -bug planted -p PAGE P.html"}, -1},
+		{"a page of nothing", []string{"-n", "2", "-p", "P.html"}, "", 0, []string{"2 seeds passed"}, 2},
 		{"a bug is not found", []string{"-n", "2", "-bug", "planted"}, "", 0, []string{"2 seeds passed"}, 2},
 		{"a run differs", []string{"-n", "9", "-seed", "40", "-bug", "differs"}, "", 1,
 			[]string{"seed 40 is not the same run twice", "< transcript of 40", "> transcript of 40"}, -1},
