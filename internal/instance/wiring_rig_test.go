@@ -22,6 +22,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
@@ -39,14 +40,21 @@ type rig struct {
 
 	mu    sync.Mutex
 	lines []string
+	told  []string // what the hooks were told
 
 	status   cluster.Status
 	voters   map[uint64]cluster.Voter // the address book
 	asked    cluster.VoterStatus      // the answer of the leader
+	silent   error                    // no leader answers about a replica
 	linked   bool
 	sendFail error
 	survey   raftlog.Survey
-	hangs    error // the error of WaitReleased and CloseSession
+	hangs    error                // the error of WaitReleased
+	unclosed error                // the error of CloseSession
+	met      map[nodeid.ID]string // the addresses that the port has proved
+	own      client.Status        // of the session of the instance itself
+	starved  time.Duration        // of the log
+	report   *voters.Report       // nil unless this instance leads
 }
 
 const (
@@ -71,8 +79,9 @@ var instanceNames = map[nodeid.ID]string{
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, voters: map[uint64]cluster.Voter{}, asked: cluster.VoterStatus{MayStop: true}}
 	r.n = New(Config{Name: "a", Cluster: "c", SessionTTL: time.Second, Logger: slog.New(slog.DiscardHandler),
-		World: outside.World{Clock: clock.Monotonic()}})
+		Hooks: &Hooks{Node: r.tells}, Trace: trace.Config{Queued: true}, World: outside.World{Clock: clock.Monotonic()}})
 	n := r.n
+	n.trace = n.newTracer()
 	n.address = "host1"
 	key := nodeidtest.Key(1)
 	n.key.Store(&key)
@@ -92,6 +101,13 @@ func newRig(t *testing.T) *rig {
 		return recordedLog{r}, c.Store.Close()
 	}
 	return r
+}
+
+// tells notes what a hook is told. Another goroutine calls it, so it has a list of its own.
+func (r *rig) tells(e NodeEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, fmt.Sprintf("hook: %+v", e))
 }
 
 // withReplica gives the instance a replica of a group of three, which follows two.
@@ -153,6 +169,7 @@ func (r *rig) end() {
 	}
 	r.n.goroutines.end()
 	r.n.client.Close()
+	_ = r.n.trace.Close()
 }
 
 func (r *rig) note(format string, args ...any) {
@@ -164,6 +181,11 @@ func (r *rig) note(format string, args ...any) {
 			args[i] = names(a)
 		case []byte:
 			args[i] = string(a)
+		case context.Context:
+			args[i] = "no limit"
+			if end, limited := a.Deadline(); limited {
+				args[i] = time.Until(end)
+			}
 		}
 	}
 	r.mu.Lock()
@@ -182,7 +204,22 @@ func names(all []nodeid.Endpoint) string {
 func (r *rig) taken() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.lines)
+	return append(slices.Clone(r.lines), r.told...)
+}
+
+// left describes what an event has left in the instance itself.
+func (r *rig) left() (all []string) {
+	n := r.n
+	if err := n.Err(); err != nil && err != client.ErrClosed {
+		all = append(all, "= failed")
+	}
+	if n.unread.Load() != nil {
+		all = append(all, "= unread")
+	}
+	if f := n.diskFault(); f != nil {
+		all = append(all, "= its disk: "+string(f.State))
+	}
+	return all
 }
 
 type recordedClient struct {
@@ -206,19 +243,25 @@ func (c recordedClient) SetTargets(targets []nodeid.Endpoint) {
 func (c recordedClient) Receive(from nodeid.ID, b []byte) {
 	c.note("%s.Receive(%s, %s)", c.name, from, b)
 }
-func (c recordedClient) Down(peer nodeid.ID)   { c.note("%s.Down(%s)", c.name, peer) }
-func (c recordedClient) Leaving()              { c.note("%s.Leaving()", c.name) }
-func (c recordedClient) Close()                { c.note("%s.Close()", c.name) }
-func (c recordedClient) Status() client.Status { return client.Status{} }
+func (c recordedClient) Down(peer nodeid.ID) { c.note("%s.Down(%s)", c.name, peer) }
+func (c recordedClient) Leaving()            { c.note("%s.Leaving(%v)", c.name, c.n.isLeaving()) }
+func (c recordedClient) Close()              { c.note("%s.Close()", c.name) }
 
-func (c recordedClient) WaitReleased(context.Context) error {
-	c.note("%s.WaitReleased()", c.name)
+func (c recordedClient) Status() client.Status {
+	if c.name == "own" {
+		return c.own
+	}
+	return client.Status{Session: lockfsm.SessionID(len(c.name))}
+}
+
+func (c recordedClient) WaitReleased(ctx context.Context) error {
+	c.note("%s.WaitReleased(%v)", c.name, ctx)
 	return c.hangs
 }
 
-func (c recordedClient) CloseSession(context.Context) error {
-	c.note("%s.CloseSession()", c.name)
-	return nil
+func (c recordedClient) CloseSession(ctx context.Context) error {
+	c.note("%s.CloseSession(%v)", c.name, ctx)
+	return c.unclosed
 }
 
 type recordedPort struct{ *rig }
@@ -237,16 +280,16 @@ func (p recordedPort) Send(to nodeid.Endpoint, f transport.Frame) error {
 }
 
 func (p recordedPort) SendDuplicates(to nodeid.Endpoint, all []*raftpb.Message) {
-	p.note("port.SendDuplicates(%s, %d messages)", to.ID, len(all))
+	p.note("port.SendDuplicates(%s %s, %d messages)", to.ID, to.Addr, len(all))
 }
 
-func (p recordedPort) SendSnapshot(_ context.Context, to nodeid.Endpoint, _ *raftpb.Message) error {
-	p.note("port.SendSnapshot(%s)", to.ID)
+func (p recordedPort) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.Message) error {
+	p.note("port.SendSnapshot(%s %s, from %d, %v)", to.ID, to.Addr, m.GetFrom(), ctx)
 	return p.sendFail
 }
 
 func (p recordedPort) Identify(s transport.Self) {
-	p.note("port.Identify(%s, group %d, raft %d)", s.Key.ID(), s.Group, s.Raft)
+	p.note("port.Identify(%s at %s, group %d, raft %d)", s.Key.ID(), s.Addr, s.Group, s.Raft)
 }
 func (p recordedPort) Prefer(addrs []string) { p.note("port.Prefer(%s)", strings.Join(addrs, " ")) }
 func (p recordedPort) Spare(leader nodeid.ID, all []nodeid.Endpoint, count int) {
@@ -255,8 +298,11 @@ func (p recordedPort) Spare(leader nodeid.ID, all []nodeid.Endpoint, count int) 
 func (p recordedPort) Close() error          { p.note("port.Close()"); return nil }
 func (p recordedPort) Linked(nodeid.ID) bool { return p.linked }
 
-func (p recordedPort) Met(nodeid.ID) (transport.Identity, bool) { return transport.Identity{}, false }
-func (p recordedPort) To(string, nodeid.ID) *transport.Remote   { return nil }
+func (p recordedPort) Met(of nodeid.ID) (transport.Identity, bool) {
+	addr, met := p.met[of]
+	return transport.Identity{Addr: addr}, met
+}
+func (p recordedPort) To(string, nodeid.ID) *transport.Remote { return nil }
 
 type recordedCluster struct{ *rig }
 
@@ -276,30 +322,35 @@ func (c recordedCluster) PeerLost(i nodeid.ID)                   { c.note("clust
 func (c recordedCluster) RemovedPeer(i nodeid.ID, addr string) {
 	c.note("cluster.RemovedPeer(%s, %s)", i, addr)
 }
-func (c recordedCluster) Retired(raft uint64)           { c.note("cluster.Retired(%d)", raft) }
-func (c recordedCluster) WentBack(error)                { c.note("cluster.WentBack()") }
-func (c recordedCluster) HasLeader(known bool)          { c.note("cluster.HasLeader(%v)", known) }
-func (c recordedCluster) Floor(int64)                   { c.note("cluster.Floor()") }
-func (c recordedCluster) Status() cluster.Status        { return c.status }
-func (c recordedCluster) Report() (voters.Report, bool) { return voters.Report{}, false }
-func (c recordedCluster) Leave(_ context.Context, alone bool) {
-	c.note("cluster.Leave(alone %v)", alone)
+func (c recordedCluster) Retired(raft uint64)    { c.note("cluster.Retired(%d)", raft) }
+func (c recordedCluster) WentBack(why error)     { c.note("cluster.WentBack(%v)", why) }
+func (c recordedCluster) HasLeader(known bool)   { c.note("cluster.HasLeader(%v)", known) }
+func (c recordedCluster) Floor(unixMS int64)     { c.note("cluster.Floor(%d)", unixMS) }
+func (c recordedCluster) Status() cluster.Status { return c.status }
+func (c recordedCluster) Report() (voters.Report, bool) {
+	if c.report == nil {
+		return voters.Report{}, false
+	}
+	return *c.report, true
+}
+func (c recordedCluster) Leave(ctx context.Context, alone bool) {
+	c.note("cluster.Leave(alone %v, %v)", alone, ctx)
 }
 func (c recordedCluster) Close() error { c.note("cluster.Close()"); return nil }
 
-func (c recordedCluster) Recover(_ context.Context, group uint64) error {
-	c.note("cluster.Recover(%d)", group)
+func (c recordedCluster) Recover(ctx context.Context, group uint64) error {
+	c.note("cluster.Recover(%d, %v)", group, ctx)
 	return nil
 }
 
-func (c recordedCluster) QueryStatus(context.Context) (cluster.VoterStatus, error) {
-	c.note("cluster.QueryStatus()")
+func (c recordedCluster) QueryStatus(ctx context.Context) (cluster.VoterStatus, error) {
+	c.note("cluster.QueryStatus(%v)", ctx)
 	return c.asked, nil
 }
 
-func (c recordedCluster) QueryStatusFor(_ context.Context, raft uint64) (cluster.VoterStatus, error) {
-	c.note("cluster.QueryStatusFor(%d)", raft)
-	return c.asked, nil
+func (c recordedCluster) QueryStatusFor(ctx context.Context, raft uint64) (cluster.VoterStatus, error) {
+	c.note("cluster.QueryStatusFor(%d, %v)", raft, ctx)
+	return c.asked, c.silent
 }
 
 type recordedLog struct{ *rig }
@@ -313,7 +364,7 @@ func (l recordedLog) Unreachable(id uint64)  { l.note("log.Unreachable(%d)", id)
 func (l recordedLog) Campaign()              { l.note("log.Campaign()") }
 func (l recordedLog) Confirm(term, n uint64) { l.note("log.Confirm(%d, %d)", term, n) }
 func (l recordedLog) Survey() raftlog.Survey { return l.survey }
-func (l recordedLog) Status() raftlog.Status { return raftlog.Status{} }
+func (l recordedLog) Status() raftlog.Status { return raftlog.Status{Starved: l.starved} }
 func (l recordedLog) Close() error           { l.note("log.Close()"); return nil }
 
 func (l recordedLog) Propose(term uint64, b []byte) bool {
@@ -322,18 +373,24 @@ func (l recordedLog) Propose(term uint64, b []byte) bool {
 }
 
 func (l recordedLog) Change(term uint64, c raftlog.Change) bool {
-	l.note("log.Change(%d, remove %v)", term, c.Remove)
+	add := uint64(0)
+	if c.Add != nil {
+		add = c.Add.ID
+	}
+	l.note("log.Change(%d, add %d, promote %v, demote %v, remove %v)", term, add, c.Promote, c.Demote, c.Remove)
 	return true
 }
 
-func (l recordedLog) Transfer(_ context.Context, to uint64) error {
-	l.note("log.Transfer(%d)", to)
+func (l recordedLog) Transfer(ctx context.Context, to uint64) error {
+	l.note("log.Transfer(%d, %v)", to, ctx)
 	return nil
 }
 
 type recordedKeeper struct{ *rig }
 
-func (k recordedKeeper) Role(r keeper.Role)                      { k.note("keeper.Role(term %d)", r.Term) }
+func (k recordedKeeper) Role(r keeper.Role) {
+	k.note("keeper.Role(%d, %v, %s %s)", r.Term, r.Leading, r.Leader.ID, r.Leader.Addr)
+}
 func (k recordedKeeper) Leads(keeper.Leadership)                 { k.note("keeper.Leads()") }
 func (k recordedKeeper) Applied(*lockfsm.Result)                 { k.note("keeper.Applied()") }
 func (k recordedKeeper) Yield(lockfsm.SessionID, lockfsm.Number) { k.note("keeper.Yield()") }
@@ -351,7 +408,12 @@ func (k recordedKeeper) ProposeAdopt(uint64, time.Duration, []byte, session.Budg
 	k.note("keeper.ProposeAdopt()")
 }
 
-func (k recordedKeeper) Left(context.Context, []lockfsm.SessionID) []time.Duration { return nil }
+func (k recordedKeeper) Left(_ context.Context, all []lockfsm.SessionID) (left []time.Duration) {
+	for _, id := range all {
+		left = append(left, time.Duration(id)*time.Second)
+	}
+	return left
+}
 
 func (k recordedKeeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	under := "all rights"

@@ -62,6 +62,9 @@ func bound(targets string) string {
 		"third.Rebind(record of an own session, "+targets+")")
 }
 
+// leaderless is what the hooks are told when the leader was known only by the replica that ends.
+const leaderless = "hook: {State:none Leader: Session: Term:0 Took:0s Left:0s}"
+
 var released = calls("each.Rebind(no record, )")
 
 func from(i uint64) transport.Identity {
@@ -85,7 +88,7 @@ func on(given func(*rig), do func(*rig) error) func(*rig) error {
 	return func(r *rig) error {
 		given(r)
 		synctest.Wait()
-		r.lines = nil
+		r.lines, r.told = nil, nil
 		return do(r)
 	}
 }
@@ -176,43 +179,45 @@ func hostRows() []row {
 	sole := places()[:1]
 	return []row{
 		{"Host.Bound", "no vote", host(func(l life) { l.Bound(charter(places()[1:]), 0) }),
-			calls("port.Prefer(host2 host3)", "port.Identify(self, group 7, raft 0)")},
+			calls("port.Prefer(host2 host3)", "port.Identify(self at host1, group 7, raft 0)")},
 		{"Host.Bound", "the only voter", host(func(l life) { l.Bound(charter(sole), rigRaft) }),
-			calls("port.Prefer()", "log.Start(1)", "port.Identify(self, group 7, raft 1)", "log.Campaign()")},
+			calls("port.Prefer()", "log.Start(1)", "port.Identify(self at host1, group 7, raft 1)", "log.Campaign()")},
 		{"Host.Bound", "one of three voters", host(func(l life) { l.Bound(charter(places()), rigRaft) }),
-			calls("port.Prefer(host2 host3)", "log.Start(1)", "port.Identify(self, group 7, raft 1)")},
+			calls("port.Prefer(host2 host3)", "log.Start(1)", "port.Identify(self at host1, group 7, raft 1)")},
 		{"Host.Bound", "its log has ended", on(func(r *rig) {
 			r.withDir()
 			r.withLog(true)
 		}, host(func(l life) { l.Bound(charter(places()), rigRaft) })),
-			calls("port.Prefer(host2 host3)", "port.Identify(self, group 7, raft 0)", "cluster.Retired(1)")},
+			calls("port.Prefer(host2 host3)", "port.Identify(self at host1, group 7, raft 0)", "cluster.Retired(1)",
+				"= unread")},
 		{"Host.Bound", "its log is open, as a hanging call leaves it", on(func(r *rig) {
 			r.withDir()
 			_, _ = r.n.dir.Log(rigGroup, rigRaft)
 		}, host(func(l life) { l.Bound(charter(places()), rigRaft) })),
-			calls("port.Prefer(host2 host3)", "port.Identify(self, group 7, raft 0)")},
+			calls("port.Prefer(host2 host3)", "port.Identify(self at host1, group 7, raft 0)", "= unread")},
 		{"Host.Bound", "the state cannot be made, in memory", host(func(l life) {
 			l.Bound(founding.Charter{Group: rigGroup, Voters: sole}, rigRaft)
-		}), calls("port.Prefer()", "second.Close()", "third.Close()", "own.Close()", "cluster.Close()", "port.Close()")},
+		}), calls("port.Prefer()", "second.Close()", "third.Close()", "own.Close()", "cluster.Close()", "port.Close()",
+			"= failed")},
 		{"Host.AllBound", "no replica", host(func(l life) { l.AllBound(rigGroup) }), ""},
 		{"Host.AllBound", "a replica", voting(host(func(l life) { l.AllBound(rigGroup) })), calls("keeper.AllBound()")},
 		{"Host.Member", "no vote", host(func(l life) { l.Member(rigGroup, places()) }),
-			calls("port.Identify(self, group 7, raft 0)", "port.Prefer(host2 host3)", bound("self two three"))},
+			calls("port.Identify(self at host1, group 7, raft 0)", "port.Prefer(host2 host3)", bound("self two three"))},
 		{"Host.Member", "a vote", voting(host(func(l life) { l.Member(rigGroup, places()) })),
-			calls("port.Identify(self, group 7, raft 1)", "port.Prefer(host2 host3)", bound("self two three"))},
+			calls("port.Identify(self at host1, group 7, raft 1)", "port.Prefer(host2 host3)", bound("self two three"))},
 		{"Host.Voters", "no replica", host(func(l life) { l.Voters(places()[1:]) }),
 			calls("port.Prefer(host2 host3)", "each.SetTargets(two three)")},
 		{"Host.Voters", "a replica", voting(host(func(l life) { l.Voters(places()) })),
-			calls("port.Prefer(host2 host3)", "each.SetTargets(self two three)", "keeper.Role(term 5)")},
+			calls("port.Prefer(host2 host3)", "each.SetTargets(self two three)", "keeper.Role(5, false, two host2)")},
 		{"Host.Restart", "a replica", voting(host(func(l life) { l.Restart(nodeidtest.Key(4), errors.New("why")) })),
-			calls("port.Prefer()", released, stopped, "port.Identify(four, group 0, raft 0)")},
+			calls("port.Prefer()", released, stopped, "port.Identify(four at host1, group 0, raft 0)")},
 		{"Host.Restart", "no replica", host(func(l life) { l.Restart(nodeidtest.Key(4), errors.New("why")) }),
-			calls("port.Prefer()", released, "port.Identify(four, group 0, raft 0)")},
+			calls("port.Prefer()", released, "port.Identify(four at host1, group 0, raft 0)")},
 		{"Host.Prepared", "no replica", host(func(l life) { l.Prepared(rigGroup, rigRaft) }),
-			calls("log.Start(1)", "port.Identify(self, group 7, raft 1)")},
+			calls("log.Start(1)", "port.Identify(self at host1, group 7, raft 1)")},
 		{"Host.Prepared", "an earlier replica", voting(host(func(l life) { l.Prepared(rigGroup, 9) })),
-			calls(stopped, "port.Identify(self, group 7, raft 0)", "cluster.HasLeader(false)", "log.Start(9)",
-				"port.Identify(self, group 7, raft 9)")},
+			calls(stopped, "port.Identify(self at host1, group 7, raft 0)", "cluster.HasLeader(false)", "log.Start(9)",
+				"port.Identify(self at host1, group 7, raft 9)", leaderless)},
 		{"Host.Prepared", "its log has ended", on(func(r *rig) {
 			r.withDir()
 			r.withLog(true)
@@ -221,22 +226,32 @@ func hostRows() []row {
 			r.withDir()
 			r.withLog(false)
 		}, host(func(l life) { l.Prepared(rigGroup, rigRaft) })),
-			calls("log.Start(1)", "port.Identify(self, group 7, raft 1)")},
+			calls("log.Start(1)", "port.Identify(self at host1, group 7, raft 1)")},
 		{"Host.Removed", "the replica runs", voting(host(func(l life) { l.Removed(rigRaft) })), ""},
 		{"Host.Removed", "another replica runs", voting(host(func(l life) { l.Removed(9) })), calls("cluster.Retired(9)")},
 		{"Host.Removed", "no replica", host(func(l life) { l.Removed(rigRaft) }), calls("cluster.Retired(1)")},
 		{"Host.Dismissed", "the replica runs", voting(host(func(l life) { l.Dismissed(rigRaft) })),
-			calls(stopped, "port.Identify(self, group 7, raft 0)", "cluster.HasLeader(false)", "cluster.Retired(1)")},
+			calls(stopped, "port.Identify(self at host1, group 7, raft 0)", "cluster.HasLeader(false)", "cluster.Retired(1)",
+				leaderless)},
 		{"Host.Dismissed", "another replica runs", voting(host(func(l life) { l.Dismissed(9) })),
 			calls("cluster.Retired(9)")},
 		{"Host.Carry", "no replica", host(func(l life) { l.Carry(5, voters.Step{Kind: voters.Change}, cluster.Voter{}) }),
 			""},
 		{"Host.Carry", "a change", led(host(func(l life) {
 			l.Carry(5, voters.Step{Kind: voters.Change, Remove: []uint64{2}}, cluster.Voter{})
-		})), calls("log.Change(5, remove [2])")},
+		})), calls("log.Change(5, add 0, promote [], demote [], remove [2])")},
+		{"Host.Carry", "an exchange", led(host(func(l life) {
+			l.Carry(5, voters.Step{Kind: voters.Change, Promote: []uint64{4}, Demote: []uint64{3}}, cluster.Voter{})
+		})), calls("log.Change(5, add 0, promote [4], demote [3], remove [])")},
+		{"Host.Carry", "a new replica", led(host(func(l life) {
+			l.Carry(5, voters.Step{Kind: voters.AddLearner, ID: 4}, cluster.Voter{Raft: 9})
+		})), calls("log.Change(5, add 4, promote [], demote [], remove [])")},
+		{"Host.Carry", "nothing", led(host(func(l life) {
+			l.Carry(5, voters.Step{Kind: voters.Prepare, ID: 3}, cluster.Voter{})
+		})), ""},
 		{"Host.Carry", "a transfer", led(host(func(l life) {
 			l.Carry(5, voters.Step{Kind: voters.Transfer, ID: 3}, cluster.Voter{})
-		})), calls("log.Transfer(3)")},
+		})), calls("log.Transfer(3, no limit)")},
 		{"Host.Facts", "a replica", voting(host(func(l life) { l.Facts() })), ""},
 		{"Host.Guide", "", voting(host(func(l life) { l.Guide() })), ""},
 		{"Host.Leader", "", voting(of(func(r *rig) {
@@ -245,17 +260,17 @@ func hostRows() []row {
 			}
 		})), ""},
 		{"Host.Refused", "a replica", voting(host(func(l life) { l.Refused(errors.New("copied")) })), calls(released,
-			stopped, "port.Identify(self, group 0, raft 0)", "second.Close()", "third.Close()", "own.Close()",
-			"cluster.Close()", "port.Close()")},
+			stopped, "port.Identify(self at host1, group 0, raft 0)", "second.Close()", "third.Close()", "own.Close()",
+			"cluster.Close()", "port.Close()", "= failed")},
 		{"Host.Unsaved", "a replica", voting(host(func(l life) { l.Unsaved(cluster.ErrUnsaved) })),
-			calls(stopped, "port.Identify(self, group 7, raft 0)")},
-		{"Host.Unsaved", "no replica", host(func(l life) { l.Unsaved(cluster.ErrUnsaved) }), ""},
+			calls(stopped, "port.Identify(self at host1, group 7, raft 0)", "= its disk: failed")},
+		{"Host.Unsaved", "no replica", host(func(l life) { l.Unsaved(cluster.ErrUnsaved) }), "= its disk: failed"},
 	}
 }
 
 func replicaRows() []row {
 	const retired = "log.Close()\nkeeper.Close()\nport.Send(two host2: retired)\nport.Send(three host3: retired)\n" +
-		"port.Identify(self, group 7, raft 0)\ncluster.HasLeader(false)"
+		"port.Identify(self at host1, group 7, raft 0)\ncluster.HasLeader(false)"
 	self := nodeidtest.Key(1).ID()
 	fails := func(err error) func(*rig) error { return of(func(r *rig) { r.voted().Retired(err) }) }
 	unsent := func(do func(*rig) error) func(*rig) error {
@@ -271,22 +286,35 @@ func replicaRows() []row {
 		{"replica.Configured", "", voting(of(func(r *rig) { r.voted().Configured() })), ""},
 		{"replica.Answering", "", voting(of(func(r *rig) { r.voted().Answering(&lockfsm.Result{}) })), ""},
 		{"replica.Born", "", voting(of(func(r *rig) { r.voted().Born() })), ""},
-		{"replica.Retired", "in memory", voting(fails(raftlog.ErrCorrupt)), calls(retired, "cluster.Retired(1)")},
+		{"replica.Retired", "in memory", voting(fails(raftlog.ErrCorrupt)), calls(retired, "cluster.Retired(1)", leaderless)},
 		{"replica.Retired", "its disk has failed", voting(of(func(r *rig) {
 			r.withDir()
 			r.voted().Retired(raftlog.ErrStorage)
-		})), retired},
+		})), calls(retired, leaderless, "= its disk: failed")},
+		{"replica.Retired", "its directory was removed", voting(of(func(r *rig) {
+			r.withDir()
+			r.voted().Retired(fmt.Errorf("%w: %w", raftlog.ErrStorage, storage.ErrLost))
+		})), calls(retired, leaderless, "= its disk: removed")},
+		{"replica.Retired", "its disk hangs", voting(of(func(r *rig) {
+			r.withDir()
+			r.n.disk.began[diskSaves].Store(1)
+			r.voted().Retired(raftlog.ErrHung)
+		})), calls(retired, leaderless, "= its disk: hung")},
+		{"replica.Retired", "its log hangs, and the disk does not", voting(of(func(r *rig) {
+			r.withDir()
+			r.voted().Retired(raftlog.ErrHung)
+		})), calls(retired, leaderless)},
 		{"replica.Retired", "its directory went back", voting(of(func(r *rig) {
 			r.withDir()
 			r.voted().Retired(raftlog.ErrWentBack)
-		})), calls(retired, "cluster.WentBack()")},
+		})), calls(retired, "cluster.WentBack("+raftlog.ErrWentBack.Error()+")", leaderless)},
 		{"replica.Retired", "its state is broken", voting(fails(raftlog.ErrBroken)), calls(retired, "second.Close()",
-			"third.Close()", "own.Close()", "cluster.Close()", "port.Close()")},
+			"third.Close()", "own.Close()", "cluster.Close()", "port.Close()", leaderless, "= failed")},
 		{"replica.Retired", "another replica has taken its place", voting(of(func(r *rig) {
 			old := r.voted()
 			r.n.replica.Store(nil)
 			old.Retired(raftlog.ErrCorrupt)
-		})), calls("log.Close()", "keeper.Close()", "cluster.HasLeader(false)")},
+		})), calls("log.Close()", "keeper.Close()", "cluster.HasLeader(false)", leaderless)},
 
 		{"Outlets.Propose", "", voting(of(func(r *rig) { r.voted().propose(5, []byte("c")) })),
 			calls("log.Propose(5, c)")},
@@ -307,13 +335,13 @@ func replicaRows() []row {
 			calls(`port.Send(two host2: renewals "", commands "", replies "", 1 messages)`, "log.Unreachable(2)",
 				`port.Send(three host3: renewals "", commands "", replies "", 1 messages)`, "log.Unreachable(3)")},
 		{"raftlog.SendDuplicates", "", voting(of(func(r *rig) { r.voted().sendDuplicates(message(1, 2)) })),
-			calls("port.SendDuplicates(two, 1 messages)")},
+			calls("port.SendDuplicates(two host2, 1 messages)")},
 		{"raftlog.SendSnapshot", "", voting(of(func(r *rig) {
 			r.voted().sendSnapshot(message(1, 2)[0], func(ok bool) { r.note("done(%v)", ok) })
-		})), calls("port.SendSnapshot(two)", "done(true)")},
+		})), calls("port.SendSnapshot(two host2, from 1, 1m0s)", "done(true)")},
 		{"raftlog.SendSnapshot", "it did not arrive", unsent(of(func(r *rig) {
 			r.voted().sendSnapshot(message(1, 2)[0], func(ok bool) { r.note("done(%v)", ok) })
-		})), calls("port.SendSnapshot(two)", "done(false)")},
+		})), calls("port.SendSnapshot(two host2, from 1, 1m0s)", "done(false)")},
 		{"raftlog.SendSnapshot", "after Close", voting(of(func(r *rig) {
 			r.n.goroutines.end()
 			r.voted().sendSnapshot(message(1, 2)[0], func(ok bool) { r.note("done(%v)", ok) })
@@ -346,7 +374,7 @@ func clientRows() []row {
 		{"client.Watch", "", of(func(r *rig) { (&observer{node: r.n}).news(&client.News{}) }), ""},
 		{"client.Random", "", of(func(r *rig) { r.n.env.random(make([]byte, 8)) }), ""},
 		{"transport.Unable", "it leads", led(of(func(r *rig) { r.n.unreachable(time.Minute) })),
-			calls("log.Transfer(0)")},
+			calls("log.Transfer(0, no limit)")},
 		{"transport.Unable", "it does not lead", voting(of(func(r *rig) { r.n.unreachable(time.Minute) })), ""},
 	}
 }
@@ -378,31 +406,55 @@ func instanceRows() []row {
 			l.Voters(places()[1:])
 		})), calls("port.Prefer(host2 host3)", "own.SetTargets(two three)", "third.SetTargets(two three)")},
 		{"Instance.Recover", "", voting(func(r *rig) error { return r.n.Recover(context.Background(), 9) }),
-			calls("cluster.Floor()", "cluster.Recover(9)")},
+			calls("cluster.Floor(0)", "cluster.Recover(9, no limit)")},
 		{"Instance.QueryStatus", "", func(r *rig) error {
 			_, err := r.n.QueryStatus(context.Background())
 			return err
-		}, calls("cluster.QueryStatus()")},
+		}, calls("cluster.QueryStatus(no limit)")},
 		{"Instance.Close", "no replica", func(r *rig) error { return r.n.Close() }, shut()},
 		{"Instance.Close", "a replica", voting(func(r *rig) error { return r.n.Close() }),
 			shut("log.Close()", "keeper.Close()")},
-		{"Instance.Leave", "in no group", leave, calls("each.Leaving()", "each.WaitReleased()", "each.CloseSession()",
-			"cluster.Leave(alone true)", shut())},
+		{"Instance.Leave", "in no group", leave, calls("each.Leaving(true)", "each.WaitReleased(10s)", "each.CloseSession(1s)",
+			"cluster.Leave(alone true, 10s)", shut())},
 		{"Instance.Leave", "a member without a vote", on(func(r *rig) { r.status.Phase = cluster.PhaseMember }, leave),
-			calls("each.Leaving()", "each.WaitReleased()", "each.CloseSession()", "cluster.Leave(alone false)", shut())},
-		{"Instance.Leave", "a voter", voting(leave), calls("each.Leaving()", "each.WaitReleased()",
-			"cluster.QueryStatusFor(1)", "each.CloseSession()", "cluster.Leave(alone false)",
+			calls("each.Leaving(true)", "each.WaitReleased(10s)", "each.CloseSession(10s)", "cluster.Leave(alone false, 10s)",
+				shut())},
+		{"Instance.Leave", "a limit of the caller's own", on(func(r *rig) { r.status.Phase = cluster.PhaseMember },
+			func(r *rig) error {
+				ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+				defer cancel()
+				return r.n.Leave(ctx)
+			}), calls("each.Leaving(true)", "each.WaitReleased(4s)", "each.CloseSession(4s)", "cluster.Leave(alone false, 4s)",
+			shut())},
+		{"Instance.Leave", "a voter", voting(leave), calls("each.Leaving(true)", "each.WaitReleased(10s)",
+			"cluster.QueryStatusFor(1, 3s)", "each.CloseSession(10s)", "cluster.Leave(alone false, 10s)",
 			shut("log.Close()", "keeper.Close()"))},
 		{"Instance.Leave", "all leave", voting(func(r *rig) error {
 			r.asked = cluster.VoterStatus{AllLeaving: true}
 			return leave(r)
-		}), calls("each.Leaving()", "each.WaitReleased()", "cluster.QueryStatusFor(1)", "each.CloseSession()",
-			"cluster.Leave(alone true)", shut("log.Close()", "keeper.Close()"))},
+		}), calls("each.Leaving(true)", "each.WaitReleased(10s)", "cluster.QueryStatusFor(1, 3s)", "each.CloseSession(1s)",
+			"cluster.Leave(alone true, 10s)", shut("log.Close()", "keeper.Close()"))},
+		{"Instance.Leave", "a voter, and no leader answers", voting(func(r *rig) error {
+			r.silent = cluster.ErrNoLeader
+			return leave(r)
+		}), calls("each.Leaving(true)", "each.WaitReleased(10s)", "cluster.QueryStatusFor(1, 3s)", "each.CloseSession(1s)",
+			"cluster.Leave(alone true, 10s)", shut("log.Close()", "keeper.Close()"))},
 		{"Instance.Leave", "a lock stays held", func(r *rig) error {
 			r.hangs = client.ErrStillHeld
 			return leave(r)
-		}, calls("each.Leaving()", "each.WaitReleased()", "cluster.Leave(alone true)", shut(), "= error")},
-		{"Instance.Leave", "it has failed", on(func(r *rig) { r.n.fail(errors.New("why")) }, leave), ""},
+		}, calls("each.Leaving(true)", "each.WaitReleased(10s)", "cluster.Leave(alone true, 10s)", shut(), "= error")},
+		{"Instance.Leave", "a lock is held at the end", func(r *rig) error {
+			r.unclosed = client.ErrStillHeld
+			return leave(r)
+		}, calls("each.Leaving(true)", "each.WaitReleased(10s)", "own.CloseSession(1s)", "cluster.Leave(alone true, 10s)", shut(),
+			"= error")},
+		{"Instance.Leave", "no leader closes a session", func(r *rig) error {
+			r.unclosed = context.DeadlineExceeded
+			return leave(r)
+		}, calls("each.Leaving(true)", "each.WaitReleased(10s)", "each.CloseSession(1s)", "cluster.Leave(alone true, 10s)",
+			shut())},
+		{"Instance.Leave", "a second time", on(func(r *rig) { _ = leave(r) }, leave), ""},
+		{"Instance.Leave", "it has failed", on(func(r *rig) { r.n.fail(errors.New("why")) }, leave), "= failed"},
 	}
 }
 
@@ -436,7 +488,7 @@ func TestWiring(t *testing.T) {
 				defer r.end()
 				err := c.do(r)
 				synctest.Wait()
-				got := r.taken()
+				got := append(r.taken(), r.left()...)
 				if err != nil {
 					got = append(got, "= error")
 				}
