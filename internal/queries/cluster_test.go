@@ -71,6 +71,76 @@ func TestVoterStatusReturns(t *testing.T) {
 	}
 }
 
+// setAlone gives v, or the field of v with this number, a value that is not zero. It descends into
+// structs and into lists of one entry, and calls f with the path of each field that it has set
+// alone.
+func setAlone(v reflect.Value, path string, f func(path string)) {
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(3)
+	case reflect.Uint64, reflect.Uint8:
+		v.SetUint(3)
+	case reflect.Array:
+		v.Index(1).SetUint(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		setAlone(v.Elem(), path, f)
+		v.SetZero()
+		return
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		setAlone(v.Index(0), path, f)
+		v.SetZero()
+		return
+	case reflect.Struct:
+		for i := range v.NumField() {
+			setAlone(v.Field(i), path+"."+v.Type().Field(i).Name, f)
+		}
+		return
+	default:
+		panic(path + " has the kind " + v.Kind().String() + "; add it here")
+	}
+	f(path)
+	v.SetZero()
+}
+
+// TestEachFieldOfAStatusReturnsAlone sets one field of a status after the other, and checks that
+// this field arrives, and no other one.
+func TestEachFieldOfAStatusReturnsAlone(t *testing.T) {
+	unsent := []string{".Report.Votes", ".Report.Next.ID", ".Report.Next.Instance", ".Report.Next.Promote",
+		".Report.Next.Demote", ".Report.Next.Remove", ".Report.Next.Next"}
+	var c cluster.VoterStatus
+	seen := 0
+	setAlone(reflect.ValueOf(&c).Elem(), "", func(path string) {
+		seen++
+		want := c
+		switch {
+		case slices.Contains(unsent, path):
+			want.Report.Votes, want.Report.Next = 0, voters.Step{}
+		case path == ".Report.Due":
+			want.Report.Due = false // it is that of the status
+		case path == ".Due":
+			want.Report.Due = true
+		}
+		got, err := read(answerOf(t, &c))
+		if err != nil || !reflect.DeepEqual(*got.VoterStatus, want) {
+			t.Errorf("%s alone came back as %+v, %v", path, got.VoterStatus, err)
+		}
+	})
+	if seen < 25 {
+		t.Errorf("only %d fields were set", seen)
+	}
+	leader := nodeidtest.ID(4)
+	got, err := statusReply(&query.VoterStatusAnswer{Leader: leader[:], Addr: "a:1"})
+	if want := (cluster.StatusReply{Leader: leader, Addr: "a:1"}); err != nil || got != want {
+		t.Errorf("the place of the leader came back as %+v, %v", got, err)
+	}
+}
+
 func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	full := fullStatus()
 	long := strings.Repeat("x", maxTextBytes+1)
@@ -94,9 +164,10 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 		"its names": func(a *query.VoterStatusAnswer) {
 			a.Status.Surplus.Names = append(a.Status.Surplus.Names, "")
 		},
-		"one of them": func(a *query.VoterStatusAnswer) { a.Status.Surplus.Names[3] = long },
-		"its time":    func(a *query.VoterStatusAnswer) { a.Status.Surplus.For = -1 },
-		"silence":     func(a *query.VoterStatusAnswer) { a.Status.Missing[3].SilentFor = -1 },
+		"one of them":  func(a *query.VoterStatusAnswer) { a.Status.Surplus.Names[3] = long },
+		"its replicas": func(a *query.VoterStatusAnswer) { a.Status.Surplus.Replicas = 1<<30 + 1 },
+		"its time":     func(a *query.VoterStatusAnswer) { a.Status.Surplus.For = -1 },
+		"silence":      func(a *query.VoterStatusAnswer) { a.Status.Missing[3].SilentFor = -1 },
 	} {
 		var a query.VoterStatusAnswer
 		if err := proto.Unmarshal(answerOf(t, &full), &a); err != nil {

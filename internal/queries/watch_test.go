@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -146,5 +148,159 @@ func TestAWatchAsksForAllHolders(t *testing.T) {
 	}
 	if want := []uint64{3, 7}; !slices.Equal(told, want) {
 		t.Errorf("passes holds with tokens %d, want %d", told, want)
+	}
+}
+
+// TestEachHoldOfTheStateIsTold begins a watch at a state with data, holds of each kind, intentions
+// and waiting requests, and compares all items whole. What is told once is not told again, if a
+// later page shows it too.
+func TestEachHoldOfTheStateIsTold(t *testing.T) {
+	part := &query.Part{Key: []byte("a"), Mode: uint32(lockfsm.ModeS)}
+	data := &query.Data{Value: []byte("d"), Revision: 9}
+	plain := &query.Standing{Session: 1, Record: []byte("r"), Token: 3, Since: 4, Value: []byte("v"), Part: part, Place: 5}
+	upgrade := &query.Standing{Session: 2, Record: []byte("s"), Token: 6, Upgrades: true, Part: part}
+	gone := &query.Standing{Session: 3, Record: []byte("u"), Token: 7, Gone: true, Part: part}
+	intention := &query.Standing{Session: 4, Token: 8, Part: &query.Part{Key: []byte("a/b"), Tree: true}}
+	waits := &query.Standing{Session: 5, Part: part}
+	lock := func(held uint32, all ...*query.Standing) *query.Lock {
+		return &query.Lock{Key: []byte("a"), Data: data, Held: held, Queue: all}
+	}
+	pages := []*query.LockList{page(1, 5, true, lock(4, plain, upgrade, gone, intention, waits)),
+		page(1, 5, false, lock(3, plain, upgrade, gone), &query.Lock{Key: []byte("b"), Waiting: 1,
+			Queue: []*query.Standing{{Session: 6, Part: &query.Part{Key: []byte("b")}}}})}
+	var got []WatchItem
+	w := Watch{Origin: &query.Origin{Rights: "o"}, Prefix: "p",
+		Walk: func(q *query.ListRequest) (*query.LockList, error) {
+			if string(q.Prefix) != "p" || q.Origin.GetRights() != "o" {
+				t.Errorf("walks with %v", q)
+			}
+			list := pages[0]
+			pages = pages[1:]
+			return list, nil
+		},
+		Events: func(q *query.WatchRequest) (*query.EventList, error) {
+			if len(q.Prefixes) != 1 || string(q.Prefixes[0]) != "p" || q.Origin.GetRights() != "o" || q.After != 5 {
+				t.Errorf("asks with %v", q)
+			}
+			return nil, errNoMore
+		},
+		Tell: func(i WatchItem) bool {
+			got = append(got, i)
+			return true
+		},
+	}
+	if err := w.Run(0); !errors.Is(err, errNoMore) {
+		t.Fatal(err)
+	}
+	want := []WatchItem{{Reset: true},
+		{Event: &query.Event{What: uint32(lockfsm.Wrote), Part: &query.Part{Key: []byte("a")}, Data: data}},
+		{Event: &query.Event{What: uint32(lockfsm.Began), Part: part, Token: 3, Session: 1, Record: []byte("r"), At: 4,
+			Value: []byte("v")}},
+		{Event: &query.Event{What: uint32(lockfsm.Upgraded), Part: part, Token: 6, Session: 2, Record: []byte("s")}},
+		{Event: &query.Event{What: uint32(lockfsm.Began), Part: part, Token: 7, Session: 3, Record: []byte("u")}},
+		{Event: &query.Event{What: uint32(lockfsm.Left), Part: part, Token: 7, Session: 3, Record: []byte("u")}},
+		{Current: true, Position: 5}}
+	if !slices.EqualFunc(got, want, func(a, b WatchItem) bool {
+		return a.Reset == b.Reset && a.Current == b.Current && a.Position == b.Position && proto.Equal(a.Event, b.Event)
+	}) {
+		t.Errorf("told\n%v\nwant\n%v", got, want)
+	}
+}
+
+// TestWhichEventsAReadingPassesOn gives a reading two events of each kind after another, of a hold
+// that it knows and of one that it does not know, and of data.
+func TestWhichEventsAReadingPassesOn(t *testing.T) {
+	write := func(revision uint64, value string) *query.Event {
+		e := event(0, lockfsm.Wrote, "a", 0)
+		e.Data = &query.Data{Revision: revision, Value: []byte(value)}
+		return e
+	}
+	of := func(what lockfsm.EventKind) *query.Event { return event(0, what, "a", 3) }
+	began, ended, left, valued := of(lockfsm.Began), of(lockfsm.Ended), of(lockfsm.Left), of(lockfsm.Valued)
+	lowered, upgraded := of(lockfsm.Lowered), of(lockfsm.Upgraded)
+	for i, c := range []struct {
+		events []*query.Event
+		passes []bool
+	}{
+		{[]*query.Event{began, began, upgraded}, []bool{true, false, false}},
+		{[]*query.Event{upgraded, upgraded, began}, []bool{true, false, false}},
+		{[]*query.Event{ended, began, ended, ended}, []bool{false, true, true, false}},
+		{[]*query.Event{valued, lowered, began, valued, lowered}, []bool{false, false, true, true, true}},
+		{[]*query.Event{left, began, left, left}, []bool{false, true, true, false}},
+		{[]*query.Event{began, left, ended, began, left}, []bool{true, true, true, true, true}},
+		{[]*query.Event{began, event(0, lockfsm.Ended, "b", 3), event(0, lockfsm.Ended, "a", 4), ended},
+			[]bool{true, false, false, true}},
+		{[]*query.Event{write(4, ""), write(5, "d"), write(5, "d"), write(4, "d"), write(6, ""), write(6, "")},
+			[]bool{false, true, false, false, true, false}},
+		{[]*query.Event{event(0, 99, "a", 3)}, []bool{false}},
+	} {
+		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
+		for j, e := range c.events {
+			if got := r.goesOn(e); got != c.passes[j] {
+				t.Errorf("row %d, event %d: passed on %v", i, j, got)
+			}
+		}
+	}
+}
+
+// TestAWatchEndsWithItsCaller ends a watch at each of its items, and lets each of its questions
+// fail.
+func TestAWatchEndsWithItsCaller(t *testing.T) {
+	broken, all := errors.New("broken"), 0
+	for end := 0; end <= all; end++ {
+		lock := heldBy("a", 3)
+		lock.Held, lock.Data = 2, &query.Data{Value: []byte("d"), Revision: 1}
+		lock.Queue[0].Gone = true
+		told, asked := 0, 0
+		fails := func() error {
+			if asked++; asked > 20 {
+				return errNoMore
+			}
+			return nil
+		}
+		w := Watch{
+			Walk: func(*query.ListRequest) (*query.LockList, error) { return page(1, 5, false, lock), fails() },
+			Holders: func(*query.HoldersRequest) (*query.LockList, error) {
+				return page(1, 7, false, heldBy("a", 7)), fails()
+			},
+			Events: func(q *query.WatchRequest) (*query.EventList, error) {
+				return &query.EventList{Position: q.After + 1, Events: []*query.Event{event(q.After+1, lockfsm.Began, "b",
+					q.After)}}, fails()
+			},
+			Tell: func(WatchItem) bool { told++; return told != end },
+		}
+		err := w.Run(0)
+		if end == 0 {
+			all = told
+			if !errors.Is(err, errNoMore) || all < 10 {
+				t.Fatalf("%d items, %v", all, err)
+			}
+		} else if err != nil || told != end {
+			t.Errorf("after %d items the watch ends with %v, after item %d", told, err, end)
+		}
+	}
+	for question := 1; question <= 5; question++ {
+		asked := 0
+		fails := func() error {
+			if asked++; asked == question {
+				return broken
+			}
+			return nil
+		}
+		lock := heldBy("a", 3)
+		lock.Held = 2
+		w := Watch{
+			Walk: func(*query.ListRequest) (*query.LockList, error) {
+				return page(1, 5+uint64(asked), asked == 0, lock), fails()
+			},
+			Holders: func(*query.HoldersRequest) (*query.LockList, error) {
+				return page(1, 7, false, heldBy("a", 7)), fails()
+			},
+			Events: func(q *query.WatchRequest) (*query.EventList, error) { return &query.EventList{Position: 99}, fails() },
+			Tell:   func(WatchItem) bool { return asked <= 6 },
+		}
+		if err := w.Run(0); err != broken || asked != question {
+			t.Errorf("question %d fails, and %d are asked: %v", question, asked, err)
+		}
 	}
 }
