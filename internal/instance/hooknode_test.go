@@ -61,7 +61,7 @@ func TestEachChangeOfASessionIsTold(t *testing.T) {
 			step("it opens", time.Second, func(s *client.Status) { s.Session, s.Phase = 5, client.Attaching }, client.News{},
 				nil, NodeEvent{State: stateOpened, Session: "5"})
 			step("it has a lease", time.Second, lease(client.Safe, 9*time.Second), client.News{}, nil,
-				NodeEvent{State: "safe", Session: "5", Left: 9 * time.Second})
+				NodeEvent{State: client.Safe.String(), Session: "5", Left: 9 * time.Second})
 			step("it is attached, in the grace", time.Second, func(s *client.Status) {
 				s.Phase, s.GraceUntil = client.Attached, now.Add(time.Second)
 			}, client.News{}, nil)
@@ -72,20 +72,20 @@ func TestEachChangeOfASessionIsTold(t *testing.T) {
 				NodeEvent{State: stateAcknowledged, Session: "5", Took: 4}, NodeEvent{State: stateUnanswered, Session: "5"},
 				NodeEvent{State: stateUnanswered, Session: "5"})
 			step("in jeopardy", time.Second, lease(client.Jeopardy, 2*time.Second), client.News{}, nil,
-				NodeEvent{State: "jeopardy", Session: "5", Left: 2 * time.Second})
+				NodeEvent{State: client.Jeopardy.String(), Session: "5", Left: 2 * time.Second})
 			step("no lease", time.Second, lease(client.Lost, -time.Second), client.News{}, is(stateUnavailable, 3*time.Second),
-				NodeEvent{State: "lost", Session: "5"})
+				NodeEvent{State: client.Lost.String(), Session: "5"})
 			step("a lease again", time.Second, lease(client.Safe, time.Second), client.News{},
-				is(stateAvailable, time.Second), NodeEvent{State: "safe", Session: "5", Left: time.Second})
+				is(stateAvailable, time.Second), NodeEvent{State: client.Safe.String(), Session: "5", Left: time.Second})
 			step("it seeks", 2*time.Second, phase(client.Seeking), client.News{}, is(stateUnavailable, 2*time.Second))
 			step("another session, attached", 5*time.Second, func(s *client.Status) {
 				s.Session, s.Phase, s.Ended = 6, client.Attached, client.SessionExpired
-			}, client.News{}, is(stateAvailable, 5*time.Second), NodeEvent{State: "expired", Session: "5"},
+			}, client.News{}, is(stateAvailable, 5*time.Second), NodeEvent{State: client.SessionExpired.String(), Session: "5"},
 				NodeEvent{State: stateOpened, Session: "6"})
 			step("its end, without a lease", time.Second, func(s *client.Status) {
 				s.Session, s.Lease, s.Deadline, s.Ended = 0, client.Lost, 0, client.SessionClosed
-			}, client.News{}, is(stateUnavailable, time.Second), NodeEvent{State: "closed", Session: "6"},
-				NodeEvent{State: "lost"})
+			}, client.News{}, is(stateUnavailable, time.Second), NodeEvent{State: client.SessionClosed.String(), Session: "6"},
+				NodeEvent{State: client.Lost.String()})
 			age, granted := r.n.grantable.share(now.Add(time.Second))
 			if want := 5 * time.Second; age != now.Sub(clock.Time(time.Hour))+time.Second || !own && granted != want+want/5 ||
 				own && granted != 0 {

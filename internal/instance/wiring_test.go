@@ -414,8 +414,8 @@ func instanceRows() []row {
 		{"Instance.Close", "no replica", func(r *rig) error { return r.n.Close() }, shut()},
 		{"Instance.Close", "a replica", voting(func(r *rig) error { return r.n.Close() }),
 			shut("log.Close()", "keeper.Close()")},
-		{"Instance.Leave", "in no group", leave, calls("each.Leaving(true)", "each.WaitReleased(10s)", "each.CloseSession(1s)",
-			"cluster.Leave(alone true, 10s)", shut())},
+		{"Instance.Leave", "in no group", leave, calls("each.Leaving(true)", "each.WaitReleased(10s)",
+			"each.CloseSession(1s)", "cluster.Leave(alone true, 10s)", shut())},
 		{"Instance.Leave", "a member without a vote", on(func(r *rig) { r.status.Phase = cluster.PhaseMember }, leave),
 			calls("each.Leaving(true)", "each.WaitReleased(10s)", "each.CloseSession(10s)", "cluster.Leave(alone false, 10s)",
 				shut())},
@@ -446,8 +446,8 @@ func instanceRows() []row {
 		{"Instance.Leave", "a lock is held at the end", func(r *rig) error {
 			r.unclosed = client.ErrStillHeld
 			return leave(r)
-		}, calls("each.Leaving(true)", "each.WaitReleased(10s)", "own.CloseSession(1s)", "cluster.Leave(alone true, 10s)", shut(),
-			"= error")},
+		}, calls("each.Leaving(true)", "each.WaitReleased(10s)", "own.CloseSession(1s)",
+			"cluster.Leave(alone true, 10s)", shut(), "= error")},
 		{"Instance.Leave", "no leader closes a session", func(r *rig) error {
 			r.unclosed = context.DeadlineExceeded
 			return leave(r)

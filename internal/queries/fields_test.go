@@ -291,8 +291,8 @@ func walked(t *testing.T, locks int, mine func(int) bool) (m *lockfsm.Machine, w
 // not ended, or beyond the end. A length that leaves padding or none is that of the key.
 func TestASealWithAnotherContentOpensAsNoKey(t *testing.T) {
 	s := newSeal()
-	for content, want := range map[string]string{"": "", "\x80": "", "\x03ab": "", "\x02ab": "ab", "\x01ab": "a", "\x00ab": "",
-		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01ab": ""} {
+	for content, want := range map[string]string{"": "", "\x80": "", "\x03ab": "", "\x02ab": "ab", "\x01ab": "a",
+		"\x00ab": "", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01ab": ""} {
 		if got := s.open(string(s.aead.Seal([]byte(sealMark), nil, []byte(content), nil))); got != want {
 			t.Errorf("%q opens as %q, want %q", content, got, want)
 		}

@@ -70,8 +70,8 @@ func answers(flag int) (locks *query.LockList, events *query.EventList, sessions
 			Data: &query.Data{Value: []byte("ed"), Revision: 67}, Value: []byte("ev")},
 		{Position: 68, Part: &query.Part{}}}}
 	from := &query.SessionCursor{At: 40, Past: 41}
-	sessions = &query.SessionList{From: from, More: is(6), Sessions: []*query.Session{{Id: 30, Record: []byte("s"), Ttl: 31,
-		Left: 23, Leaving: is(7), Gone: is(8), Held: 32, Waiting: 33}}}
+	sessions = &query.SessionList{From: from, More: is(6), Sessions: []*query.Session{{Id: 30, Record: []byte("s"),
+		Ttl: 31, Left: 23, Leaving: is(7), Gone: is(8), Held: 32, Waiting: 33}}}
 	members = &query.MemberList{From: from, More: is(6), Total: 45, Members: []*query.Member{{Session: 42,
 		Instance: member[:], Name: "name", Addr: "addr", Zone: "zone", Version: "version", Tier: "tier", For: "for",
 		Since: 44, Votes: is(9), Leaving: is(10)}}, Names: []*query.Name{{Instance: named[:], Name: "named"}}}
