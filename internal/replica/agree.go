@@ -177,7 +177,7 @@ func (a *agreement) disagree(i setting, group Settings, registered *census, why 
 	for value, o := range said {
 		o.count()
 		if i == foundersSetting {
-			o.Value = cmp.Or(shown[value], value)
+			o.Value = shown[value]
 		}
 		if value == d.Group {
 			d.Group, d.Same = o.Value, *o

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -175,6 +176,60 @@ func TestLeaversDoNotCount(t *testing.T) {
 				t.Errorf("adopts %+v, want %+v", a.adopt, c.adopt)
 			}
 		})
+	}
+}
+
+// TestWhatADifferenceSays compares the whole text of differing settings: the group's value and who
+// has it, each other value with its instances, which value counts, and why none is adopted.
+func TestWhatADifferenceSays(t *testing.T) {
+	old := groupOf(nil)
+	change := func(change func(*Settings)) Settings { return groupOf(change) }
+	five := change(func(g *Settings) { g.Voters = 5 })
+	one := change(func(g *Settings) { g.Voters = 1 })
+	three := change(func(g *Settings) { g.Founders, g.Replicas = nil, 3 })
+	four := change(func(g *Settings) { g.Founders, g.Replicas = nil, 4 })
+	eleven := change(func(g *Settings) { g.Founders = strings.Split("abcdefghijk", "") })
+	ten := change(func(g *Settings) { g.Founders = strings.Split("abcdefghij", "") })
+	absent := change(func(g *Settings) { g.Founders = []string{"d", "e", "f"} })
+	counts := func(of string) string { return "; " + founding.Counts(of) }
+	long := "11 names (" + eleven.Named().Founders + ")"
+	for i, c := range []struct {
+		group, own Settings
+		say        []Settings
+		want       []string
+	}{
+		{old, old, []Settings{old, old}, nil},
+		{old, five, []Settings{five, one, five}, []string{
+			"Voters: the group has 3; 1 on n2; 5 on n1, n3" + counts("Voters")}},
+		{old, five, []Settings{five, old, old}, []string{
+			"Voters: the group has 3 (also on n2, n3); 5 on n1" + counts("Voters")}},
+		{old, five, slices.Concat(slices.Repeat([]Settings{five}, 11), slices.Repeat([]Settings{old}, 12)), []string{
+			"Voters: the group has 3 (also on n12, n13, n14, n15, n16, n17, n18, n19, n20, n21 and 2 more); " +
+				"5 on n1, n10, n11, n2, n3, n4, n5, n6, n7, n8 and 1 more" + counts("Voters")}},
+		{three, old, []Settings{three, old, old}, []string{
+			"Replicas: the group has 3 replicas (also on n1); [a, b, c] on n2, n3" + counts("Replicas")}},
+		{three, four, []Settings{four, three}, []string{
+			"Replicas: the group has 3 replicas (also on n2); 4 replicas on n1" + counts("Replicas")}},
+		{old, three, []Settings{old, three}, []string{
+			"Founders: the group has [a, b, c] (also on n1); 3 replicas on n2" + counts("Founders")}},
+		{old, eleven, []Settings{old, eleven}, []string{
+			"Founders: the group has [a, b, c] (also on n1); " + long + " on n2" + counts("Founders")}},
+		{eleven, old, []Settings{old, eleven}, []string{
+			"Founders: the group has " + long + " (also on n2); [a, b, c] on n1" + counts("Founders")}},
+		{old, ten, []Settings{old, ten}, []string{
+			"Founders: the group has [a, b, c] (also on n1); [a, b, c, d, e, f, g, h, i, j] on n2" + counts("Founders")}},
+		{old, absent, []Settings{absent, absent}, []string{"Founders: the group has [a, b, c]; [d, e, f] on n1, n2" +
+			counts("Founders") + "; not adopted, because none of them is present, or the only one is leaving"}},
+		{old, absent, []Settings{absent, absent, old}, []string{
+			"Founders: the group has [a, b, c] (also on n3); [d, e, f] on n1, n2" + counts("Founders")}},
+	} {
+		var got []string
+		for _, d := range agree(c.group, c.own, counted(registeredAs(c.say...)...), 0).differ {
+			got = append(got, d.String())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("row %d:\n%q\nwant\n%q", i, got, c.want)
+		}
 	}
 }
 

@@ -28,26 +28,34 @@ func (h *heard) says(format string, args ...any) {
 	h.said = append(h.said, fmt.Sprintf(format, args...))
 }
 
-func (h *heard) RoleChanged()              { h.says("role") }
-func (h *heard) Configured()               { h.says("configured") }
-func (h *heard) Answering(*lockfsm.Result) { h.says("answering") }
-func (h *heard) Born() clock.Time          { h.says("born"); return 1 }
-func (h *heard) Retired(err error)         { h.says("retired: %v", err) }
+func (h *heard) RoleChanged()                { h.says("role") }
+func (h *heard) Configured()                 { h.says("configured") }
+func (h *heard) Answering(r *lockfsm.Result) { h.says("answering: %v", r.Kind) }
+func (h *heard) Born() clock.Time            { h.says("born"); return 1 }
+func (h *heard) Retired(err error)           { h.says("retired: %v", err) }
 
 type toKeeper struct{ *heard }
 
 func (k toKeeper) Role(r keeper.Role) {
 	k.says("keeper: term %d, leading %v, leader %s", r.Term, r.Leading, r.Leader.Addr)
 }
-func (k toKeeper) Leads(keeper.Leadership) { k.says("keeper: leads") }
-func (k toKeeper) Applied(*lockfsm.Result) { k.says("keeper: applied") }
+func (k toKeeper) Leads(l keeper.Leadership) {
+	k.says("keeper: leads in term %d with %d sessions, born %v at %d, grace %v over %v, unsearched %v, rules %d", l.Term,
+		len(l.Sessions), l.Born, l.BornAt, l.Grace, l.GraceOver, l.Unsearched, l.Rules)
+}
+func (k toKeeper) Applied(r *lockfsm.Result) { k.says("keeper: %v is applied", r.Kind) }
 func (k toKeeper) Yield(id lockfsm.SessionID, n lockfsm.Number) {
 	k.says("keeper: stay %d of %d yields", n, id)
 }
-func (k toKeeper) Confirmed(uint64, uint64)        { k.rounds++ }
-func (k toKeeper) Searched(uint64, lockfsm.Search) { k.says("keeper: searched") }
-func (k toKeeper) ProposeAdopt(term uint64, _ time.Duration, _ []byte, _ session.Budgets) {
-	k.says("keeper: adopt in term %d", term)
+func (k toKeeper) Confirmed(term, round uint64) {
+	k.rounds++
+	k.says("keeper: round %d of term %d", round, term)
+}
+func (k toKeeper) Searched(term uint64, _ lockfsm.Search) {
+	k.says("keeper: searched in term %d", term)
+}
+func (k toKeeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, b session.Budgets) {
+	k.says("keeper: adopt in term %d, ttl %v, %s, %+v", term, ttl, settings, b)
 }
 func (k toKeeper) ProposeRaise(term uint64, version uint32) {
 	k.says("keeper: raise to %d in term %d", version, term)
@@ -57,17 +65,19 @@ type toCluster struct{ *heard }
 
 func (c toCluster) Voter(raft uint64) (founding.Voter, bool) { v, ok := c.book[raft]; return v, ok }
 func (c toCluster) Log(raft uint64, log founding.Log) {
-	c.says("cluster: log of %d ends in term %d", raft, log.LastTerm)
+	c.says("cluster: log of %d is %d %d %d", raft, log.Term, log.LastTerm, log.LastIndex)
 }
-func (c toCluster) Configured(_, at uint64, voters []founding.Voter) {
-	c.says("cluster: %d voters at %d", len(voters), at)
+func (c toCluster) Configured(group, at uint64, voters []founding.Voter) {
+	c.says("cluster: %d has %d voters at %d", group, len(voters), at)
 }
-func (c toCluster) Applied(_ uint64, a founding.Configuration) {
-	c.says("cluster: applied %d, incoming %d", a.At, len(a.Incoming))
+func (c toCluster) Applied(group uint64, a founding.Configuration) {
+	c.says("cluster: %d has applied %d, incoming %d", group, a.At, len(a.Incoming))
 }
-func (c toCluster) BornApplied(group uint64)                { c.says("cluster: %d is born", group) }
-func (c toCluster) Adopt(group uint64, _ founding.Settings) { c.says("cluster: %d adopts", group) }
-func (c toCluster) Look()                                   { c.says("cluster: look") }
+func (c toCluster) BornApplied(group uint64) { c.says("cluster: %d is born", group) }
+func (c toCluster) Adopt(group uint64, s founding.Settings) {
+	c.says("cluster: %d adopts %+v", group, s)
+}
+func (c toCluster) Look() { c.says("cluster: look") }
 
 func (h *heard) takes(t *testing.T, when string, want ...string) {
 	t.Helper()
@@ -97,13 +107,14 @@ func TestARoleIsToldInOrder(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
 	c.Configured(configuration(4))
-	h.takes(t, "a configuration", "configured", "cluster: 4 voters at 7", "cluster: applied 7, incoming 0")
+	h.takes(t, "a configuration", "configured", "cluster: 1 has 4 voters at 7",
+		"cluster: 1 has applied 7, incoming 0")
 	c.Role(raftlog.Role{Term: 5, LastTerm: 3, LastIndex: 9})
 	h.takes(t, "no leader", "keeper: term 5, leading false, leader ", "role",
-		"cluster: log of 4 ends in term 3", "cluster: look")
+		"cluster: log of 4 is 5 3 9", "cluster: look")
 	c.Role(raftlog.Role{Term: 5, Leader: 2})
 	h.takes(t, "a leader", "keeper: term 5, leading false, leader log:2", "role",
-		"cluster: log of 4 ends in term 0", "cluster: look")
+		"cluster: log of 4 is 0 0 0", "cluster: look")
 	h.book[2] = founding.Voter{Raft: 2, Instance: nodeidtest.ID(2), Addr: "book:2"}
 	c.TellKeeper()
 	h.takes(t, "the leader has moved", "keeper: term 5, leading false, leader book:2")
@@ -119,13 +130,14 @@ func TestARoleIsToldInOrder(t *testing.T) {
 func TestWhatLeadingBrings(t *testing.T) {
 	c, _, h := leading(t)
 	h.takes(t, "the birth and the lead", "born", "cluster: 1 is born",
-		"keeper: term 2, leading true, leader ", "role", "cluster: log of 4 ends in term 0", "cluster: look",
-		"keeper: leads", "cluster: look")
+		"keeper: term 2, leading true, leader ", "role", "cluster: log of 4 is 0 0 0", "cluster: look",
+		"keeper: leads in term 2 with 0 sessions, born true at 1, grace 0s over true, unsearched false, rules "+
+			fmt.Sprint(lockfsm.RulesVersion), "cluster: look")
 	batch := lockfsm.Command{Kind: lockfsm.EndGrace}.Append(nil)
 	if err := c.Apply(2, 2, batch); err != nil {
 		t.Fatal(err)
 	}
-	h.takes(t, "a result while leading", "answering", "keeper: applied")
+	h.takes(t, "a result while leading", "answering: endgrace", "keeper: endgrace is applied")
 	c.Role(raftlog.Role{Term: 3, Leader: 1})
 	h.said = nil
 	if err := c.Apply(3, 3, batch); err != nil {

@@ -162,5 +162,6 @@ func TestASnapshotTellsTheBirthFirst(t *testing.T) {
 	if err := c.Restore(3, 3, born.Machine().Snapshot(nil)); err != nil {
 		t.Fatal(err)
 	}
-	h.takes(t, "a snapshot of a group that is born", "born", "cluster: 1 is born", "cluster: 1 adopts")
+	h.takes(t, "a snapshot of a group that is born", "born", "cluster: 1 is born",
+		"cluster: 1 adopts {Replicas:3 Founders:[] Voters:0 SessionTTL:1s Grace:1s Solo:false}")
 }

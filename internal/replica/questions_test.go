@@ -3,14 +3,18 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session"
 )
 
 var allKeys = lockfsm.NewPrefixes("")
@@ -217,5 +221,46 @@ func TestEventsAtOnce(t *testing.T) {
 	if a, err := one.Answer(); !one.answered() || err != nil || a.Missed || a.Position != c.Machine().Position() ||
 		q.Watching() != 0 {
 		t.Errorf("%v: %+v, %v", one.answered(), a, err)
+	}
+}
+
+// TestEachResultOfAChangeIsTold answers a change of each kind with each code, and compares the
+// whole answer. A code that its asker does not expect is an error.
+func TestEachResultOfAChangeIsTold(t *testing.T) {
+	rights, err := capability.For("cron", "lock jobs/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := []lockfsm.Code{lockfsm.Done, lockfsm.Finished, lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey,
+		lockfsm.OverGroupBudget, lockfsm.OverSessionBudget, lockfsm.NotHeld}
+	data := &lockfsm.Data{Value: []byte("d"), Revision: 5}
+	for _, op := range []Op{OpEvict, OpPut, OpValue, OpReserve} {
+		for code := range lockfsm.Code(64) {
+			if code == lockfsm.Kept {
+				continue // see TestOnlyItsInstanceKnowsAboutAReservedToken
+			}
+			c, q, _ := leading(t)
+			one := ask(t, q, Question{Op: op, Key: "k", Rights: rights})
+			result := lockfsm.Result{Number: lockfsm.Number(one.Number), Code: code, Data: data, Budget: 6, Token: 7}
+			other := result
+			other.Number++
+			q.changed(&other, c.Machine())
+			if one.answered() {
+				t.Fatal("the result of another change answers the question")
+			}
+			q.changed(&result, c.Machine())
+			q.changed(&result, c.Machine())
+			a, err := one.Answer()
+			want := Answer{Data: data, Code: code, Budget: 6, First: 7, Held: code == lockfsm.Done}
+			if !one.answered() || !reflect.DeepEqual(*a, want) {
+				t.Errorf("%s, %v: %+v, want %+v", op, code, a, want)
+			}
+			denied, isDenied := errors.AsType[*session.NotAllowedError](err)
+			isPassed := slices.Contains(passed, code) || code == lockfsm.Unsupported && op != OpEvict
+			if (err == nil) != isPassed || isDenied != (code == lockfsm.NotForced) ||
+				isDenied && *denied != (session.NotAllowedError{Verb: "force", For: "cron"}) {
+				t.Errorf("%s, %v: %v", op, code, err)
+			}
+		}
 	}
 }
