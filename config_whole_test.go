@@ -190,7 +190,8 @@ func TestMistakesHaveAnOrder(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	c := Config{Name: long, Cluster: long, Zone: long, Dir: long, Bind: "0.0.0.0:1", Advertise: "x", Join: []string{"x"},
 		Replicas: 17, Founders: []string{"", "a", "a"}, Voters: 2, SessionTTL: time.Hour, MaxSessionBytes: 2,
-		MaxGroupBytes: 1, MaxWaiting: map[string]int{"b": 0, "a": 0}, StickyUnused: 1, Grace: 2, OldSecrets: make([]string, 9),
+		MaxGroupBytes: 1,
+		MaxWaiting:    map[string]int{"b": 0, "a": 0}, StickyUnused: 1, Grace: 2, OldSecrets: make([]string, 9),
 		TLSPeers: []string{"x"}}
 	want := strings.Fields("Name Cluster Zone Dir Advertise Join[0] Replicas Founders[0] Founders Voters SessionTTL " +
 		"MaxSessionBytes MaxGroupBytes MaxSessionBytes MaxWaiting[\"a\"] MaxWaiting[\"b\"] StickyUnused Bind OldSecrets " +
