@@ -179,7 +179,9 @@ func TestDisksAreToldWhole(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for state, words := range map[DiskState]instance.DiskState{DiskFailed: instance.DiskFailed,
-		DiskHung: instance.DiskHung, DiskRemoved: instance.DiskRemoved, DiskLow: instance.DiskLow, DiskNoFiles: instance.DiskNoFiles} {
+		DiskHung: instance.DiskHung, DiskRemoved: instance.DiskRemoved,
+		DiskLow:     instance.DiskLow,
+		DiskNoFiles: instance.DiskNoFiles} {
 		if text := (DiskFault{State: state}).String(); !strings.HasPrefix(text, instance.DiskWords(words)+", noticed") {
 			t.Errorf("%s: %q", state, text)
 		}
