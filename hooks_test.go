@@ -71,7 +71,8 @@ func TestEachEndHasItsOutcome(t *testing.T) {
 	}
 	for err, want := range map[error]Outcome{
 		&DeadlockError{}: "deadlock", context.DeadlineExceeded: "timeout", context.Canceled: "canceled",
-		&HeldError{Hold: Hold{Token: 1}}: "held", ErrQueueFull: "queue_full", ErrNotReady: "not_ready", ErrOverloaded: "overloaded",
+		&HeldError{Hold: Hold{Token: 1}}: "held", ErrQueueFull: "queue_full",
+		ErrNotReady: "not_ready", ErrOverloaded: "overloaded",
 		ErrLeaving: "leaving", ErrClosed: "closed", ErrBadRequest: "bad_request", ErrBadKey: "bad_request",
 		ErrNotHeld: "not_held", ErrNoRoom: "no_room", ErrInJeopardy: "in_doubt", ErrNotAllowed: "failed",
 		ErrLost: "failed", &HeldError{}: "failed",

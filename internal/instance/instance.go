@@ -110,16 +110,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	})
 	n.sessions.First = n.client
 	n.services = n.answers()
-	settings := transport.Config{
-		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life,
-		Random: n.env.random, Wall: n.env.wall,
-		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Services: n.services, Logger: n.logger,
-		Unable: n.unreachable, Rules: n.env.fingerprints,
-	}
-	if n.config.Source != nil {
-		settings.TLS = n.config.Source
-	}
-	port, err := transport.New(settings)
+	port, err := transport.New(n.portConfig(listener))
 	if err != nil {
 		n.client.Close()
 		return errors.Join(fmt.Errorf("mortise: %w", err), listener.Close(), n.closeDir(), n.trace.Close())
@@ -130,6 +121,19 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	}
 	n.watchDisk()
 	return nil
+}
+
+func (n *Instance) portConfig(listener net.Listener) transport.Config {
+	c := transport.Config{
+		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life,
+		Random: n.env.random, Wall: n.env.wall,
+		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Services: n.services, Logger: n.logger,
+		Unable: n.unreachable, Rules: n.env.fingerprints,
+	}
+	if n.config.Source != nil {
+		c.TLS = n.config.Source
+	}
+	return c
 }
 
 func (n *Instance) newTracer() *trace.Tracer {
@@ -185,7 +189,17 @@ func (n *Instance) closeDir() error {
 
 func (n *Instance) startCluster(net cluster.Net) error {
 	defer close(n.started)
-	config := cluster.Config{
+	c, err := cluster.Start(n.clusterConfig(net))
+	if err != nil {
+		return err
+	}
+	members := membership(c)
+	n.members.Store(&members)
+	return nil
+}
+
+func (n *Instance) clusterConfig(net cluster.Net) cluster.Config {
+	c := cluster.Config{
 		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(),
 		Join:     n.config.Join,
 		Settings: n.config.Group.Founding(n.config.Alone),
@@ -195,18 +209,12 @@ func (n *Instance) startCluster(net cluster.Net) error {
 		Awaited: n.awaited,
 	}
 	if n.records != nil {
-		config.Records = n.records
+		c.Records = n.records
 		if n.env.records != nil {
-			config.Records = n.env.records(n.records)
+			c.Records = n.env.records(n.records)
 		}
 	}
-	c, err := cluster.Start(config)
-	if err != nil {
-		return err
-	}
-	members := membership(c)
-	n.members.Store(&members)
-	return nil
+	return c
 }
 
 func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
