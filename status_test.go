@@ -2,7 +2,9 @@ package mortise
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,5 +172,245 @@ func TestAStatusInLines(t *testing.T) {
 	want = append(append(want, strings.Split(s.Health.String(), "\n")...), "failed: error")
 	if got := strings.Split(s.String(), "\n"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// TestEachLineOfAStatusAlone sets each field of a status that is a line, or a part of one, alone.
+// The field changes its own line, and no other.
+func TestEachLineOfAStatusAlone(t *testing.T) {
+	const first, second = "n at no address: no member yet", "session not attached, no lease, 0 held, 0 waiting"
+	disk := DiskFault{State: DiskLow, Cause: "cause", Remedy: "remedy"}
+	health := Health{Leader: "lead", Advice: "advice"}
+	for what, c := range map[string]struct {
+		set  func(s *Status)
+		want []string
+	}{
+		"nothing":  {func(*Status) {}, []string{first, second}},
+		"Address":  {func(s *Status) { s.Address = "a:1" }, []string{"n at a:1: no member yet", second}},
+		"Joined":   {func(s *Status) { s.Joined = true }, []string{"n at no address: member", second}},
+		"Group":    {func(s *Status) { s.Group = "7" }, []string{first + " of group 7, leader none, voters ", second}},
+		"Leader":   {func(s *Status) { s.Leader = "lead" }, []string{first, second}},
+		"Attached": {func(s *Status) { s.Attached = true }, []string{first, strings.Replace(second, "not ", "", 1)}},
+		"Lease":    {func(s *Status) { s.Lease = LeaseSafe }, []string{first, second}},
+		"LeaseFor": {func(s *Status) { s.Lease, s.LeaseFor = LeaseJeopardy, 1 }, []string{first,
+			strings.Replace(second, "no lease", "lease jeopardy for 0s", 1)}},
+		"Held": {func(s *Status) { s.Held = 3 }, []string{first, strings.Replace(second, "0 held", "3 held", 1)}},
+		"Waiters": {func(s *Status) { s.Waiters = 3 }, []string{first,
+			strings.Replace(second, "0 waiting", "3 waiting", 1)}},
+		"Waiting":     {func(s *Status) { s.Waiting = "wait" }, []string{first, second, "waiting: wait"}},
+		"Disk":        {func(s *Status) { s.Disk = &disk }, []string{first, second, "disk: " + disk.String()}},
+		"Namesake":    {func(s *Status) { s.Namesake = "twin" }, []string{first, second, "warning: twin"}},
+		"Unresolved":  {func(s *Status) { s.Unresolved = "entry" }, []string{first, second, "warning: entry"}},
+		"Health":      {func(s *Status) { s.Health = &health }, []string{first, second, health.String()}},
+		"Err":         {func(s *Status) { s.Err = errors.New("why") }, []string{first, second, "failed: why"}},
+		"FaultyDisks": {func(s *Status) { s.FaultyDisks = []DiskFault{disk} }, []string{first, second}},
+	} {
+		s := Status{Member: Member{Name: "n"}}
+		if c.set(&s); s.String() != strings.Join(c.want, "\n") {
+			t.Errorf("%s: %q, want %q", what, s.String(), c.want)
+		}
+	}
+}
+
+// TestEachVoterInAText checks how a voter is listed for each combination of what is known about it.
+func TestEachVoterInAText(t *testing.T) {
+	for i, want := range []string{"a:1 (a learner, without a vote) (not seen)",
+		"n at a:1 (a learner, without a vote) (not seen)", "a:1 (not seen)", "n at a:1 (not seen)",
+		"a:1 (a learner, without a vote)", "n at a:1 (a learner, without a vote)", "a:1", "n at a:1"} {
+		v := Member{Address: "a:1", Votes: i&2 != 0, Seen: i&4 != 0, Zone: "z", Instance: "i", Version: "v"}
+		if i&1 != 0 {
+			v.Name = "n"
+		}
+		s := Status{Voters: []Member{v, {Address: "b:1", Votes: true, Seen: true}}}
+		if got := s.votersText(); got != want+", b:1" {
+			t.Errorf("%+v: %q, want %q", v, got, want)
+		}
+	}
+}
+
+// TestEachLineOfAHealthAlone does the same with the health of a group.
+func TestEachLineOfAHealthAlone(t *testing.T) {
+	const first, last = "leader none, 0 voters wanted of 0 eligible instances", "next safe step: "
+	disk := DiskFault{Name: "d", State: DiskHung, Since: time.Unix(0, 0), Cause: "cause", Remedy: "remedy"}
+	const fault = "its disk does not answer, noticed 1970-01-01 00:00:00 UTC (cause): remedy"
+	for what, c := range map[string]struct {
+		h    Health
+		want []string
+	}{
+		"nothing":  {Health{}, []string{first, last}},
+		"Leader":   {Health{Leader: "lead"}, []string{strings.Replace(first, "none", "lead", 1), last}},
+		"Target":   {Health{Target: 3}, []string{strings.Replace(first, "0 voters", "3 voters", 1), last}},
+		"Eligible": {Health{Eligible: 3}, []string{strings.Replace(first, "of 0", "of 3", 1), last}},
+		"Missing": {Health{Missing: []MissingVoter{{Member: Member{Name: "m", Seen: true}, Silent: 1234 * time.Millisecond},
+			{Member: Member{Name: "o"}, Silent: time.Minute}}}, []string{first,
+			"missing: m (silent for 1.2s), o (silent for at least 1m0s, as this leader has never heard from it)", last}},
+		"CannotLose": {Health{CannotLose: []string{"a", "b"}}, []string{first,
+			"this group cannot survive the loss of a, or of b", last}},
+		"Change":  {Health{Change: "change"}, []string{first, "voters: change", last}},
+		"Disks":   {Health{Disks: []DiskFault{disk}}, []string{first, "disk of d: " + fault, last}},
+		"Differs": {Health{Differs: []string{"one", "two"}}, []string{first, "differs: one", "differs: two", last}},
+		"Advice":  {Health{Advice: "advice"}, []string{first, last + "advice"}},
+		"Members": {Health{Members: 3, Surplus: 4, Due: true}, []string{first, last}},
+	} {
+		if got := c.h.String(); got != strings.Join(c.want, "\n") {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+	for after, want := range map[time.Duration]string{1234 * time.Millisecond: "1.2s", 9940 * time.Millisecond: "9.9s",
+		9999 * time.Millisecond: "10s", 10*time.Second - 1: "10s", 10 * time.Second: "10s", 12600 * time.Millisecond: "13s"} {
+		if got := (MissingVoter{Member: Member{Seen: true}, Silent: after}).Silence(); got != "silent for "+want {
+			t.Errorf("%v: %q, want %q", after, got, want)
+		}
+	}
+}
+
+// TestEachAdvice has a row for each advice, in which nothing else is wrong that comes later, and
+// checks that what comes earlier replaces it.
+func TestEachAdvice(t *testing.T) {
+	silent := []MissingVoter{{Member: Member{Name: "m", Instance: "i", Seen: true}, Silent: time.Second}}
+	failed := DiskFault{Name: "m", Instance: "i", State: DiskFailed, Since: time.Unix(0, 0), Cause: "cause",
+		Remedy: "remedy"}
+	low := DiskFault{Name: "l", Instance: "i", State: DiskLow, Cause: "few bytes"}
+	var all Health
+	rows := []struct {
+		set          func(h *Health)
+		quorum, sole bool
+		want         string
+	}{
+		{func(*Health) {}, true, false, "any one instance may be stopped; wait for Ready of its successor before the next"},
+		{func(h *Health) { h.CannotLose = []string{"a", "b"} }, true, false,
+			"stop only one instance at a time, with Leave, and do not stop a, b"},
+		{func(h *Health) { h.Disks = []DiskFault{low} }, true, false,
+			"make room before you stop any other instance: l: few bytes"},
+		{func(h *Health) { h.Eligible = 2 }, true, false, "start a third instance: one of the two votes"},
+		{func(h *Health) { h.Eligible = 1 }, true, false, "start a second and a third instance"},
+		{func(h *Health) { h.Leader = "lead" }, true, true,
+			"let three instances vote: start two more with Founders that name all three, then restart lead with"},
+		{func(h *Health) { h.Eligible, h.Differs = 2, []string{"Voters: x", "Founders: y"} }, true, true,
+			"restart every instance whose Founders or Replicas differ from the others'"},
+		{func(h *Health) { h.Differs = []string{"Replicas: y"} }, true, true,
+			"restart every instance whose Founders or Replicas differ from the others'"},
+		{func(h *Health) { h.Eligible = 1 }, true, true, "restart every instance that still has the group's present " +
+			"Founders or Replicas (differs shows them) with the new ones, one at a time and with Leave; restart lead, which"},
+		{func(h *Health) { h.Differs = append(h.Differs, "State: s; do this; then that") }, true, true, "then that"},
+		{func(h *Health) { h.Differs = append([]string{"Build: b; build"}, h.Differs...) }, true, true, "build"},
+		{func(h *Health) { h.Differs = append([]string{"Name: n; name"}, h.Differs...) }, true, true, "name"},
+		{func(h *Health) { h.Differs = append(h.Differs, "Surplus: s; fewer") }, true, true, "fewer"},
+		{func(h *Health) { h.Due = true }, true, true, "stop no instance now; wait until the change is done"},
+		{func(h *Health) { h.Missing = silent }, true, true,
+			"stop no instance now: m (silent for 1s) is being replaced, or must come back"},
+		{func(h *Health) { h.Disks = append(h.Disks, failed) }, true, true, "stop no other instance now: m answers and " +
+			"takes locks; its disk has failed, noticed 1970-01-01 00:00:00 UTC (cause): remedy"},
+		{func(*Health) {}, false, true, "bring back a majority of the voters: m (it answers and takes locks; its disk has " +
+			"failed)"},
+		{func(h *Health) { h.Disks = nil }, false, true, "bring back a majority of the voters: m (silent for 1s)"},
+		{func(h *Health) { h.Missing = nil }, false, true, "stop no instance now; wait until the change is done"},
+	}
+	all.Eligible = 3
+	for i, row := range rows {
+		if row.set(&all); !strings.HasPrefix(all.advice(row.quorum, row.sole), row.want) {
+			t.Errorf("row %d: %s\nwant %s", i, all.advice(row.quorum, row.sole), row.want)
+		}
+	}
+}
+
+// TestEachDifferenceHasItsStep checks the step for a difference of each setting.
+func TestEachDifferenceHasItsStep(t *testing.T) {
+	h := Health{Advice: "advice"}
+	for _, setting := range []string{"Founders", "Replicas", "Name", "Build", "State", "Surplus", "Voters", "Grace"} {
+		want := "advice"
+		switch setting {
+		case "Name", "Build", "State", "Surplus":
+			want = "three"
+		case "Voters", "Grace":
+			want = "unless a roll-out of a new value is under way, set " + setting + " to one value on all instances, and " +
+				"restart those that change, one at a time and with Leave"
+		}
+		if got := h.DifferStep(setting + ": one: x; two; three"); got != want {
+			t.Errorf("%s: %q, want %q", setting, got, want)
+		}
+	}
+}
+
+// TestDisksAreToldWhole compares each fault with what an instance reports.
+func TestDisksAreToldWhole(t *testing.T) {
+	since := time.Unix(5, 0)
+	got := diskFaults([]instance.FaultyDisk{{Name: "n", Instance: "i", DiskFault: instance.DiskFault{
+		State: instance.DiskHung, Since: since, Cause: "cause", Remedy: "remedy"}}, {}})
+	want := []DiskFault{{Name: "n", Instance: "i", State: DiskHung, Since: since, Cause: "cause", Remedy: "remedy"}, {}}
+	if !slices.Equal(got, want) || diskFaults(nil) != nil {
+		t.Errorf("%+v", got)
+	}
+	for state, words := range map[DiskState]instance.DiskState{DiskFailed: instance.DiskFailed,
+		DiskHung: instance.DiskHung, DiskRemoved: instance.DiskRemoved,
+		DiskLow:     instance.DiskLow,
+		DiskNoFiles: instance.DiskNoFiles} {
+		if text := (DiskFault{State: state}).String(); !strings.HasPrefix(text, instance.DiskWords(words)+", noticed") {
+			t.Errorf("%s: %q", state, text)
+		}
+	}
+}
+
+// TestEachErrorOfALockNamesItsHolder compares the whole text of an error about a holder, with each
+// of its fields.
+func TestEachErrorOfALockNamesItsHolder(t *testing.T) {
+	since := time.Unix(0, 0).UTC()
+	full := HeldError{Key: "k", Waiters: 7, Hold: Hold{Holder: "n\x1b", Session: "4", Token: 3, Since: since, Value: "v",
+		Kept: true}}
+	for i, c := range []struct {
+		change func(e *HeldError)
+		want   string
+	}{
+		{func(*HeldError) {}, `lock "k" is kept by n\u{1b} since 1970-01-01T00:00:00Z (token 3, value "v"), 7 waiting`},
+		{func(e *HeldError) { e.Kept = false },
+			`lock "k" is held by n\u{1b} since 1970-01-01T00:00:00Z (token 3, value "v"), 7 waiting`},
+		{func(e *HeldError) { e.Since = time.Time{} }, `lock "k" is kept by n\u{1b} (token 3, value "v"), 7 waiting`},
+		{func(e *HeldError) { e.Value = "" },
+			`lock "k" is kept by n\u{1b} since 1970-01-01T00:00:00Z (token 3), 7 waiting`},
+		{func(e *HeldError) { e.namesake = true }, `lock "k" is kept by n\u{1b} in another incarnation (session 4 does ` +
+			`not belong to this process; it ends by itself if that incarnation is over) since 1970-01-01T00:00:00Z (token 3, ` +
+			`value "v"), 7 waiting`},
+		{func(e *HeldError) { e.Token = 0 },
+			`lock "k" is not held, but n\u{1b} waits for it together with other locks, value "v", 7 waiting`},
+	} {
+		e := full
+		c.change(&e)
+		if e.Error() != "mortise: "+c.want || errors.Is(&e, ErrHeld) != (e.Token != 0) {
+			t.Errorf("row %d: %q, %v\nwant %q", i, e.Error(), errors.Is(&e, ErrHeld), c.want)
+		}
+	}
+	circle := []DeadlockLink{{Holder: "a\x1b", Key: "k"}, {Holder: "b", Key: "l"}}
+	const waits = `mortise: deadlock: a\u{1b} waits for "k", b waits for "l"`
+	for want, e := range map[string]DeadlockError{
+		"": {}, ", under a shared lock of the same key: a shared lock cannot be upgraded; unlock it first, or take the " +
+			"exclusive lock from the beginning": {upgrade: true},
+		", under an upgradable lock of the same key: call Lock.Upgrade":                      {upgradable: true},
+		", under permits of the same key: unlock them first, or ask for all permits at once": {permits: true},
+	} {
+		if e.Circle = circle; e.Error() != waits+want || errors.Is(&e, ErrHeld) {
+			t.Errorf("%q, want %q", e.Error(), waits+want)
+		}
+	}
+	for want, e := range map[string]ForcedError{
+		`the lock was ended by force on by\u{1b}: why\u{1b}`: {By: "by\x1b", Reason: "why\x1b"},
+		`the lock was resumed by its token on by\u{1b}`:      {By: "by\x1b", Reason: "why\x1b", Resumed: true},
+	} {
+		if e.Error() != "mortise: "+want || !errors.Is(&e, ErrLost) || errors.Is(&e, ErrHeld) {
+			t.Errorf("%q, want %q", e.Error(), want)
+		}
+	}
+	entered := EnteredError{Field: "Value", key: "k"}
+	if want := fmt.Sprint(ErrBadRequest, `: Request.Value: lock "k" is entered again under its own context, and `,
+		"its first request asked for another Value: set it there, or leave it out here"); entered.Error() != want ||
+		!errors.Is(&entered, ErrBadRequest) || errors.Is(&entered, ErrHeld) {
+		t.Errorf("%q\nwant %q", entered.Error(), want)
+	}
+	denied := NotAllowedError{Verb: "read", Key: "k", For: "f"}
+	if !errors.Is(&denied, ErrNotAllowed) || errors.Is(&denied, ErrHeld) || !strings.Contains(denied.Error(), "read") {
+		t.Error(&denied)
+	}
+	if err := ownError(failed(&denied)); !reflect.DeepEqual(err, &denied) || failed(ErrLost) != ErrLost ||
+		ownError(ErrLost) != ErrLost {
+		t.Errorf("%v", err)
 	}
 }

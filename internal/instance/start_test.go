@@ -123,8 +123,8 @@ func TestEachSettingReachesItsPart(t *testing.T) {
 	}
 }
 
-// TestWhoListens checks which instances open a socket, and which address they ask for.
-func TestWhoListens(t *testing.T) {
+// TestWhichInstanceListens checks which instances open a socket, and which address they ask for.
+func TestWhichInstanceListens(t *testing.T) {
 	for i, c := range []struct {
 		config Config
 		at     string // "" means that no socket is opened
@@ -167,7 +167,8 @@ func TestWhatAnInstancePrepares(t *testing.T) {
 		t.Errorf("in memory: life %d, at %q and %q", one.life, one.address, member.address)
 	}
 	durable := prepared(dir, credentials.Root)
-	if durable.records == nil || durable.records.during == nil || durable.life != 1 || durable.instance() != one.instance() {
+	if durable.records == nil || durable.records.during == nil || durable.life != 1 ||
+		durable.instance() != one.instance() {
 		t.Errorf("with a directory: life %d, the key of %v", durable.life, durable.instance())
 	}
 	if err := durable.closeDir(); err != nil {

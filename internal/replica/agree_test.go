@@ -179,8 +179,8 @@ func TestLeaversDoNotCount(t *testing.T) {
 	}
 }
 
-// TestWhatADifferenceSays compares the whole text of differing settings: the group's value and who
-// has it, each other value with its instances, which value counts, and why none is adopted.
+// TestWhatADifferenceSays compares the whole text of differing settings: the group's value and each
+// other one with its instances, which value counts, and why none is adopted.
 func TestWhatADifferenceSays(t *testing.T) {
 	old := groupOf(nil)
 	change := func(change func(*Settings)) Settings { return groupOf(change) }

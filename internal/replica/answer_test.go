@@ -35,14 +35,15 @@ func TestSessionsBecomeMembers(t *testing.T) {
 	one, two, own, gone := session(5, 1, record), session(6, 2, record), session(7, 1, record.OwnSession()),
 		session(8, 1, record)
 	two.Leaving, gone.Gone = true, true
+	root := capability.Root.String()
 	for _, first := range []bool{false, true} {
 		for _, more := range []bool{false, true} {
 			a := Answer{Sessions: []lockfsm.SessionInfo{one, two, own, gone}, More: more,
 				From: lockfsm.SessionCursor{At: 3, Past: 4}}
 			want := Answer{From: a.From, More: more, Names: names, Total: 9, Members: []Listed{
-				{Session: 5, Instance: nodeidtest.ID(1), Name: "n", Addr: "a", Zone: "z", Version: "v", Tier: "root", For: "f",
+				{Session: 5, Instance: nodeidtest.ID(1), Name: "n", Addr: "a", Zone: "z", Version: "v", Tier: root, For: "f",
 					Since: 6, Votes: true},
-				{Session: 6, Instance: nodeidtest.ID(2), Name: "n", Addr: "a", Zone: "z", Version: "v", Tier: "root", For: "f",
+				{Session: 6, Instance: nodeidtest.ID(2), Name: "n", Addr: "a", Zone: "z", Version: "v", Tier: root, For: "f",
 					Since: 6, Leaving: true}}}
 			if first && !more {
 				want.Total = 2 // it is the whole list

@@ -33,8 +33,8 @@ func (r toTrail) Result(result lockfsm.Result, m *lockfsm.Machine) {
 	r.says("trail: %v, a machine: %v", result.Kind, m != nil)
 }
 
-// TestATrailIsToldFirst checks that a trail hears of each entry as it was altered, of each result
-// before the host, of a snapshot, and of a restored state.
+// TestATrailIsToldFirst checks the order of the calls for an altered entry and its results, for a
+// snapshot, and for a restored state.
 func TestATrailIsToldFirst(t *testing.T) {
 	machine, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1, Rules: 1, SessionTTL: time.Second,
 		Limits: lockfsm.DefaultLimits()})
