@@ -1,7 +1,9 @@
 package mortise
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -197,4 +199,219 @@ func TestAResumedHoldKeepsItsTerms(t *testing.T) {
 	if r := heldBy(t, n, Request{Key: "r", Mode: Shared}, "r"); !r.handle.reader || r.Downgrade(t.Context()) != nil {
 		t.Error("a resumed reader counts as a writer")
 	}
+}
+
+// holdsAs waits until the group shows that k is held in a mode, or is free for "".
+func holdsAs(t *testing.T, n *Node, what, mode string) {
+	t.Helper()
+	const within = 5 * time.Second
+	got := ""
+	for began := time.Now(); time.Since(began) < within; time.Sleep(time.Millisecond) {
+		info, err := n.Peek(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = ""; info.Held > 0 {
+			got = info.Queue[0].Mode.String()
+		}
+		if got == mode {
+			return
+		}
+	}
+	t.Errorf("%s: after %v the lock is %q, want %q", what, within, got, mode)
+}
+
+// TestEachOrderOfEndsOfHandles ends two writing handles and a reading one of a lock in each order
+// and in each way. The lock is exclusive until the last writer has ended, and free after the last
+// handle. Each handle ends alone, and only once.
+func TestEachOrderOfEndsOfHandles(t *testing.T) {
+	n := alone(t, Config{})
+	ways := map[string]func(l *Lock) error{
+		"Unlock": func(l *Lock) error { return l.Unlock(t.Context()) }, "UnlockSoon": (*Lock).UnlockSoon,
+		"Detach": func(l *Lock) error { return l.Detach(t.Context()) },
+	}
+	for name, end := range ways {
+		for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+			what := fmt.Sprint(name, " in the order ", order)
+			first, err := n.Lock(t.Context(), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := n.Lock(first.Context(t.Context()), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			third, err := n.RLock(second.Context(t.Context()), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, ended := []*Lock{first, second, third}, map[int]bool{}
+			for i, next := range order {
+				for range 2 {
+					if err := end(all[next]); err != nil {
+						t.Errorf("%s: %v", what, err)
+					}
+				}
+				ended[next] = true
+				for j, l := range all {
+					if err := l.Err(); (err == nil) == ended[j] || ended[j] && !errors.Is(err, ErrUnlocked) || l.Key() != "k" ||
+						l.Token() != first.Token() {
+						t.Errorf("%s: after %d ends, handle %d: %v", what, i+1, j, err)
+					}
+				}
+				mode := Exclusive.String()
+				if ended[0] && ended[1] {
+					mode = Shared.String()
+				}
+				if i == 2 {
+					mode = ""
+				}
+				holdsAs(t, n, what, mode)
+			}
+			<-first.Done()
+		}
+	}
+}
+
+// TestAHandleEndsAtItsMaxHold lets a writing handle pass its MaxHold, which ends no other handle. A
+// reader is left, so the lock becomes shared: after the LockDelay, since code may still write, or
+// at the Unlock.
+func TestAHandleEndsAtItsMaxHold(t *testing.T) {
+	n := alone(t, Config{})
+	for what, c := range map[string]struct {
+		delay   time.Duration
+		unlocks bool
+		mode    Mode // once the MaxHold has passed
+	}{"no delay": {0, false, Shared}, "a short delay": {20 * time.Millisecond, false, Shared},
+		"a long delay": {time.Hour, false, Exclusive}, "a long delay, and an Unlock": {time.Hour, true, Shared}} {
+		first, err := n.Acquire(t.Context(), Request{Key: "k", LockDelay: c.delay})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader, err := n.RLock(first.Context(t.Context()), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		limited, err := n.Acquire(first.Context(t.Context()), Request{Key: "k", MaxHold: 20 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		under := limited.Context(t.Context())
+		<-limited.Done()
+		<-under.Done()
+		if !errors.Is(limited.Err(), client.OverdueError{}) || !errors.Is(context.Cause(under), ErrLost) ||
+			reader.Err() != nil || first.Err() != ErrUnlocked {
+			t.Errorf("%s: %v, %v, %v, %v", what, limited.Err(), context.Cause(under), reader.Err(), first.Err())
+		}
+		if c.unlocks {
+			if err := limited.Unlock(t.Context()); !errors.Is(err, client.OverdueError{}) {
+				t.Errorf("%s: Unlock returns %v", what, err)
+			}
+		}
+		holdsAs(t, n, what, c.mode.String())
+		if err := reader.Unlock(t.Context()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		holdsAs(t, n, what, "")
+	}
+	last, err := n.Acquire(t.Context(), Request{Key: "k", MaxHold: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-last.Done()
+	if err := last.Unlock(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(last.Err(), ErrLost) {
+		t.Errorf("the only handle: %v, %v", err, last.Err())
+	}
+}
+
+// TestEachRefusalOfAnUpgrade upgrades locks of each kind in each state, and ends the upgrade of an
+// upgradable handle of an exclusive lock.
+func TestEachRefusalOfAnUpgrade(t *testing.T) {
+	n, ctx := alone(t, Config{}), t.Context()
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	get := func(ctx context.Context, mode Mode) *Lock {
+		t.Helper()
+		l, err := n.Acquire(ctx, Request{Key: "k", Mode: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	refused := func(what string, l *Lock, ctx context.Context, want error) {
+		t.Helper()
+		if up, err := l.Upgrade(ctx); !errors.Is(err, want) || up != nil {
+			t.Errorf("%s: %v, %v, want %v", what, up, err, want)
+		}
+	}
+	for _, mode := range []Mode{Exclusive, Shared, Permits(1, 2)} {
+		l := get(ctx, mode)
+		refused(mode.String(), l, ctx, ErrBadRequest)
+		if err := l.Unlock(ctx); err != nil {
+			t.Error(err)
+		}
+		refused(mode.String()+" that was unlocked", l, ctx, ErrUnlocked)
+	}
+	u := get(ctx, Upgradable)
+	refused("without a context", u, nil, ErrBadRequest)
+	refused("after the end of a context", u, over, context.Canceled)
+	up, err := u.Upgrade(ctx)
+	if err != nil || up.Token() <= u.Token() || up.Key() != "k" {
+		t.Fatal(up, err)
+	}
+	refused("upgraded", u, ctx, ErrBadRequest)
+	refused("an upgrade", up, ctx, ErrBadRequest)
+	if err := up.Downgrade(ctx); !errors.Is(err, ErrBadRequest) {
+		t.Errorf("Downgrade of an upgrade: %v", err)
+	}
+	reader, err := n.Acquire(up.Context(ctx), Request{Key: "k", Mode: Shared})
+	if err != nil || reader.Token() != u.Token() {
+		t.Errorf("a reader under an upgrade has the token %d of %d, %v", reader.Token(), u.Token(), err)
+	}
+	if err := errors.Join(reader.Unlock(ctx), up.Unlock(ctx)); err != nil || u.Err() != nil {
+		t.Error(err, u.Err())
+	}
+	if up, err = u.Upgrade(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(u.Downgrade(ctx), u.Downgrade(ctx)); err != nil || up.Err() == nil || u.Err() != nil {
+		t.Error(err, up.Err(), u.Err())
+	}
+	refused("made shared", u, ctx, ErrBadRequest)
+	if err := u.Unlock(ctx); err != nil {
+		t.Error(err)
+	}
+	holdsAs(t, n, "the upgradable lock", "")
+
+	x := get(ctx, Exclusive)
+	r := get(x.Context(ctx), Upgradable)
+	refused("a further handle, after the end of a context", r, over, context.Canceled)
+	one, err := r.Upgrade(ctx)
+	if err != nil || one.Token() != x.Token() {
+		t.Fatal(one, err)
+	}
+	refused("a further handle that is upgraded", r, ctx, ErrBadRequest)
+	if err := one.Unlock(ctx); err != nil || r.Err() != nil || one.Err() != ErrUnlocked {
+		t.Error(err, r.Err(), one.Err())
+	}
+	two, err := r.Upgrade(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(x.Unlock(ctx), two.Err()); err != nil {
+		t.Error(err)
+	}
+	holdsAs(t, n, "an upgradable handle is left", Exclusive.String())
+	read := get(r.Context(ctx), Shared)
+	if err := r.Unlock(ctx); err != nil || two.Err() != ErrUnlocked || read.Err() != nil {
+		t.Error(err, two.Err(), read.Err())
+	}
+	holdsAs(t, n, "a reader is left", Shared.String())
+	if err := read.Unlock(ctx); err != nil {
+		t.Error(err)
+	}
+	holdsAs(t, n, "no handle is left", "")
 }
