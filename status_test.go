@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -14,6 +15,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/locker"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
@@ -412,5 +416,76 @@ func TestEachErrorOfALockNamesItsHolder(t *testing.T) {
 	if err := ownError(failed(&denied)); !reflect.DeepEqual(err, &denied) || failed(ErrLost) != ErrLost ||
 		ownError(ErrLost) != ErrLost {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestEachErrorIsExplained compares the whole text of each error of package client, about a lock
+// that this instance holds, another one, or an earlier incarnation of this one.
+func TestEachErrorIsExplained(t *testing.T) {
+	n := alone(t, Config{Name: "n"})
+	if err := n.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	own := n.client.Status().Session
+	since := time.Unix(0, 0)
+	behind := func(name string, id lockfsm.SessionID, waiters int, kept bool) *client.HeldError {
+		return &client.HeldError{Key: "k", Session: id, Record: replica.Record{Name: name}.Encode(), Token: 3,
+			SinceUnixMS: 5000, Waiters: waiters, Kept: kept}
+	}
+	at := since.Add(5 * time.Second).Format(time.RFC3339)
+	queued := func(holder, is, others, advice string) string {
+		return "mortise: do it: context deadline exceeded (when this request was queued, " + holder + " " + is +
+			" it, since " + at + ", token 3, and " + others + advice + ")"
+	}
+	wait := func(behind *client.HeldError) error {
+		return &client.WaitError{Err: context.DeadlineExceeded, Behind: behind}
+	}
+	denied := &session.NotAllowedError{Verb: "read", Key: "k"}
+	for i, c := range []struct {
+		err   error
+		is    error
+		want  string
+		known bool // the holder is known
+	}{
+		{denied, ErrNotAllowed, denied.Error(), false},
+		{behind("x", 9, 1, false), ErrHeld, heldError(behind("x", 9, 1, false)).Error(), false},
+		{behind("n", own, 1, false), ErrHeld, heldError(behind("n", own, 1, false)).Error(), false},
+		{&client.DeadlockError{Circle: []lockfsm.Link{{Session: 7, Key: "k"}}}, locker.ErrDeadlock,
+			`mortise: deadlock: session 7 waits for "k"`, false},
+		{client.ErrInGrace, ErrNotReady, fmt.Sprint(ErrNotReady, ": do it: ", client.ErrInGrace), false},
+		{client.ErrNoLeader, ErrNotReady, fmt.Sprint(ErrNotReady, ": do it: ", client.ErrNoLeader), false},
+		{client.ErrKept, ErrNotReady, fmt.Sprint(ErrNotReady, ": do it: ", client.ErrKept), false},
+		{wait(nil), context.DeadlineExceeded, "mortise: do it: context deadline exceeded", false},
+		{wait(behind("x", 9, 1, false)), context.DeadlineExceeded, queued("x", "held", "no other request was waiting", ""),
+			true},
+		{wait(behind("x", 9, 2, true)), context.DeadlineExceeded, queued("x", "kept", "1 other request was waiting", ""),
+			true},
+		{wait(behind("x", 9, 3, false)), context.DeadlineExceeded, queued("x", "held", "2 other requests were waiting", ""),
+			true},
+		{wait(behind("n", own, 1, false)), context.DeadlineExceeded, queued("this instance itself", "held",
+			"no other request was waiting", "; another call held it, or it was never unlocked; to enter a lock again, pass "+
+				"lock.Context(ctx)"), true},
+		{wait(behind("n", 9, 1, false)), context.DeadlineExceeded, queued("another incarnation of n", "held",
+			"no other request was waiting", "; the lock is free when that incarnation's session ends"), true},
+		{context.Canceled, context.Canceled, "mortise: do it: context canceled", false},
+		{context.DeadlineExceeded, context.DeadlineExceeded, "mortise: do it: context deadline exceeded", false},
+		{ErrQueueFull, ErrQueueFull, ErrQueueFull.Error() + " (do it)", false},
+	} {
+		got := n.explain("do it", c.err)
+		held, waits := errors.AsType[*waitError](got)
+		if !errors.Is(got, c.is) || got.Error() != c.want || waits && held.HolderKnown() != c.known {
+			t.Errorf("row %d: %q, want %q", i, got, c.want)
+		}
+	}
+	for name, want := range map[string]bool{"n": true, "x": false} {
+		if n.met(behind(name, 9, 1, false)).namesake != want || n.met(behind(name, own, 1, false)).namesake {
+			t.Errorf("a holder called %q counts as an earlier incarnation: %v", name, !want)
+		}
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.explain("do it", ErrQueueFull); err != ErrClosed {
+		t.Errorf("after Close: %v", err)
 	}
 }
