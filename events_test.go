@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -295,6 +297,116 @@ func TestWhatARequestReads(t *testing.T) {
 	} {
 		if c.r.reads() != c.reads || c.r.trees() != c.trees || c.r.permits() != c.permits {
 			t.Errorf("%d: reads %v, trees %v, permits %v", i, c.r.reads(), c.r.trees(), c.r.permits())
+		}
+	}
+}
+
+// TestTheLifeOfALockIsTold compares all calls of hooks in the life of a lock: how it was acquired,
+// entered and refused, how each of its handles ended, and why it was lost.
+func TestTheLifeOfALockIsTold(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	note := func(hook string) func(e LockEvent) {
+		return func(e LockEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			line := fmt.Sprintf("%s %s %s", hook, e.Key, e.Outcome)
+			if e.Tag != nil {
+				line += fmt.Sprint(" tag ", e.Tag)
+			}
+			if e.Err != nil {
+				line += " with an error"
+			}
+			if (e.Token != 0) != (e.Tag != nil || hook == "acquired" && e.Err == nil) {
+				line += fmt.Sprint(" with token ", e.Token)
+			}
+			told = append(told, line)
+		}
+	}
+	taken := func(least int) []string {
+		for range 5000 { // Hooks.Lost has a goroutine of its own
+			mu.Lock()
+			if len(told) >= least {
+				break
+			}
+			mu.Unlock()
+			time.Sleep(time.Millisecond)
+		}
+		defer mu.Unlock()
+		all := told
+		told = nil
+		return all
+	}
+	n, ctx := alone(t, Config{Hooks: &Hooks{
+		Acquired: func(_ context.Context, e LockEvent) any { note("acquired")(e); return e.Outcome },
+		Unlocked: func(_ context.Context, e LockEvent) { note("unlocked")(e) },
+		Lost:     note("lost"), InDoubt: note("doubt"),
+	}}), t.Context()
+	get := func(ctx context.Context, r Request) *Lock {
+		t.Helper()
+		l, err := n.Acquire(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for what, c := range map[string]struct {
+		do   func() error
+		want []string
+	}{
+		"Unlock, twice": {func() error {
+			l := get(ctx, Request{Key: "k"})
+			return errors.Join(l.Unlock(ctx), l.Unlock(ctx))
+		}, []string{"acquired k granted", "unlocked k confirmed tag granted"}},
+		"UnlockSoon": {func() error { return get(ctx, Request{Key: "k"}).UnlockSoon() },
+			[]string{"acquired k granted", "unlocked k soon tag granted"}},
+		"Detach": {func() error { return get(ctx, Request{Key: "k"}).Detach(ctx) },
+			[]string{"acquired k granted", "unlocked k detached tag granted"}},
+		"two handles": {func() error {
+			l := get(ctx, Request{Key: "k"})
+			again := get(l.Context(ctx), Request{Key: "k"})
+			return errors.Join(l.Unlock(ctx), again.Unlock(ctx))
+		}, []string{"acquired k granted", "acquired k entered tag granted", "unlocked k left tag granted",
+			"unlocked k confirmed tag granted"}},
+		"a Try of a held lock": {func() error {
+			l := get(ctx, Request{Key: "k"})
+			if _, err := n.TryLock(ctx, "k"); !errors.Is(err, ErrHeld) {
+				return err
+			}
+			return l.Unlock(ctx)
+		}, []string{"acquired k granted", "acquired k held with an error", "unlocked k confirmed tag granted"}},
+		"an upgrade": {func() error {
+			l := get(ctx, Request{Key: "k", Mode: Upgradable})
+			up, err := l.Upgrade(ctx)
+			if err != nil {
+				return err
+			}
+			return errors.Join(up.Unlock(ctx), l.Unlock(ctx))
+		}, []string{"acquired k granted", "acquired k granted", "unlocked k confirmed tag granted",
+			"unlocked k confirmed tag granted"}},
+		"a key that is none": {func() error {
+			if _, err := n.Lock(ctx, ""); !errors.Is(err, ErrBadKey) {
+				return err
+			}
+			return nil
+		}, []string{"acquired  bad_request with an error"}},
+		"ForceUnlock": {func() error {
+			l := get(ctx, Request{Key: "k"})
+			_, err := n.ForceUnlock(ctx, "k", l.Token(), "why")
+			<-l.Done()
+			if unlock := l.Unlock(ctx); !errors.Is(unlock, ErrLost) {
+				return unlock
+			}
+			return err
+		}, []string{"acquired k granted", "lost k forced tag granted with an error",
+			"unlocked k lost tag granted with an error"}},
+	} {
+		err := c.do()
+		got := taken(len(c.want))
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v\n%q\nwant\n%q", what, err, got, c.want)
 		}
 	}
 }
