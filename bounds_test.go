@@ -2,10 +2,12 @@ package mortise
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/internal/shown"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -47,6 +49,21 @@ func TestListsAtTheirBounds(t *testing.T) {
 			})
 			return err == nil && len(events) == n+2 && position == 7
 		})
+	}
+}
+
+// Labels and Value have room together, and each rule for a key has its text.
+func TestRequestsAtTheirBounds(t *testing.T) {
+	limits.AtMost(t, "MaxValueBytes", lockfsm.MaxValueBytes, func(n int) bool {
+		r := Request{Key: "k", Value: "v", Labels: map[string]string{"l": ""}}
+		r.Labels["l"] = strings.Repeat("x", n-len(shown.Encode(r.Value, r.Labels, nil)))
+		return r.validate() == nil
+	})
+	for key, rule := range map[string]string{"": "it is empty", strings.Repeat("x", 513): "it has 513 bytes, at most 512",
+		"\xff": "it is not UTF-8", "a\u0085": "it has a control character", "é": "", "k": "", strings.Repeat("x", 512): ""} {
+		if err := badKey(key); (err == nil) != (rule == "") || err != nil && !strings.Contains(err.Error(), ": "+rule) {
+			t.Errorf("%q: %v, want %q", key, err, rule)
+		}
 	}
 }
 

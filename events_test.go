@@ -381,8 +381,12 @@ func TestTheLifeOfALockIsTold(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			if _, err := l.Upgrade(ctx); !errors.Is(err, ErrBadRequest) {
+				return err
+			}
 			return errors.Join(up.Unlock(ctx), l.Unlock(ctx))
-		}, []string{"acquired k granted", "acquired k granted", "unlocked k confirmed tag granted",
+		}, []string{"acquired k granted", "acquired k granted", "acquired k bad_request with an error",
+			"unlocked k confirmed tag granted",
 			"unlocked k confirmed tag granted"}},
 		"a key that is none": {func() error {
 			if _, err := n.Lock(ctx, ""); !errors.Is(err, ErrBadKey) {

@@ -97,8 +97,9 @@ func newRig(t *testing.T) *rig {
 	n.members.Store(&members)
 	close(n.started)
 	n.env.startLog = func(c raftlog.Config) (replicaLog, error) {
-		r.note("log.Start(%d)", c.ID)
-		return recordedLog{r}, c.Store.Close()
+		state, err := c.Store.Load()
+		r.note("log.Start(%d, empty %v)", c.ID, state.Empty())
+		return recordedLog{r}, errors.Join(err, c.Store.Close())
 	}
 	return r
 }

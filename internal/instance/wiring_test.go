@@ -181,9 +181,10 @@ func hostRows() []row {
 		{"Host.Bound", "no vote", host(func(l life) { l.Bound(charter(places()[1:]), 0) }),
 			calls("port.Prefer(host2 host3)", "port.Identify(self at host1, group 7, raft 0)")},
 		{"Host.Bound", "the only voter", host(func(l life) { l.Bound(charter(sole), rigRaft) }),
-			calls("port.Prefer()", "log.Start(1)", "port.Identify(self at host1, group 7, raft 1)", "log.Campaign()")},
+			calls("port.Prefer()", "log.Start(1, empty false)", "port.Identify(self at host1, group 7, raft 1)",
+				"log.Campaign()")},
 		{"Host.Bound", "one of three voters", host(func(l life) { l.Bound(charter(places()), rigRaft) }),
-			calls("port.Prefer(host2 host3)", "log.Start(1)", "port.Identify(self at host1, group 7, raft 1)")},
+			calls("port.Prefer(host2 host3)", "log.Start(1, empty false)", "port.Identify(self at host1, group 7, raft 1)")},
 		{"Host.Bound", "its log has ended", on(func(r *rig) {
 			r.withDir()
 			r.withLog(true)
@@ -213,10 +214,19 @@ func hostRows() []row {
 			calls("port.Prefer()", released, stopped, "port.Identify(four at host1, group 0, raft 0)")},
 		{"Host.Restart", "no replica", host(func(l life) { l.Restart(nodeidtest.Key(4), errors.New("why")) }),
 			calls("port.Prefer()", released, "port.Identify(four at host1, group 0, raft 0)")},
+		{"Host.Restart", "its log could not be read", on(func(r *rig) { r.n.unread.Store(&errNoVoter) },
+			host(func(l life) { l.Restart(nodeidtest.Key(4), errors.New("why")) })),
+			calls("port.Prefer()", released, "port.Identify(four at host1, group 0, raft 0)")},
+		{"Host.Member", "a vote, after a fault of the disk and of the log", voting(host(func(l life) {
+			l.n.disk.lasts = &DiskFault{State: DiskFailed}
+			l.n.unread.Store(&errNoVoter)
+			l.Member(rigGroup, places())
+		})), calls("port.Identify(self at host1, group 7, raft 1)", "port.Prefer(host2 host3)", bound("self two three"))},
 		{"Host.Prepared", "no replica", host(func(l life) { l.Prepared(rigGroup, rigRaft) }),
-			calls("log.Start(1)", "port.Identify(self at host1, group 7, raft 1)")},
+			calls("log.Start(1, empty false)", "port.Identify(self at host1, group 7, raft 1)")},
 		{"Host.Prepared", "an earlier replica", voting(host(func(l life) { l.Prepared(rigGroup, 9) })),
-			calls(stopped, "port.Identify(self at host1, group 7, raft 0)", "cluster.HasLeader(false)", "log.Start(9)",
+			calls(stopped, "port.Identify(self at host1, group 7, raft 0)", "cluster.HasLeader(false)",
+				"log.Start(9, empty false)",
 				"port.Identify(self at host1, group 7, raft 9)", leaderless)},
 		{"Host.Prepared", "its log has ended", on(func(r *rig) {
 			r.withDir()
@@ -226,7 +236,7 @@ func hostRows() []row {
 			r.withDir()
 			r.withLog(false)
 		}, host(func(l life) { l.Prepared(rigGroup, rigRaft) })),
-			calls("log.Start(1)", "port.Identify(self at host1, group 7, raft 1)")},
+			calls("log.Start(1, empty false)", "port.Identify(self at host1, group 7, raft 1)")},
 		{"Host.Removed", "the replica runs", voting(host(func(l life) { l.Removed(rigRaft) })), ""},
 		{"Host.Removed", "another replica runs", voting(host(func(l life) { l.Removed(9) })), calls("cluster.Retired(9)")},
 		{"Host.Removed", "no replica", host(func(l life) { l.Removed(rigRaft) }), calls("cluster.Retired(1)")},
@@ -470,7 +480,7 @@ func endedRows() []row {
 		{"Host.Bound", "after Close", closed(host(func(l life) { l.Bound(charter(places()[1:]), 0) })),
 			calls("port.Prefer(host2 host3)")},
 		{"Host.Prepared", "after Close", closed(host(func(l life) { l.Prepared(rigGroup, 9) })),
-			calls("log.Start(9)", "log.Close()")},
+			calls("log.Start(9, empty false)", "log.Close()")},
 		{"Host.Dismissed", "after Close", closed(host(func(l life) { l.Dismissed(rigRaft) })), ""},
 	}
 }
