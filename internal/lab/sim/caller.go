@@ -5,156 +5,37 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/lab/check"
-	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
-type call struct {
-	p     *proc
-	s     *ownClient // the session in which the call was made
-	id    uint64
-	req   client.Request
-	token lockfsm.Token
-	group uint64 // group in which the lock was granted
-	// session in which the lock was granted
-	session lockfsm.SessionID
-	stage   stage
-	hold    time.Duration // how long the caller will hold the lock
+// caller acts for one call.
+type caller struct {
+	*call
+	p *proc
+	s *ownClient
 
 	// outer is the call under whose lock this call was made. inner is the call that was made under
 	// the lock of this call.
-	outer, inner *call
-	raises       *call // of an upgrade: the call whose hold it upgrades, see upgrade
-	crosses      bool  // the caller will upgrade the lock of outer under this one
-	raised       *call // the last upgrade of this hold that was granted
-	handle       *handle
-
-	tier int // of a job: the number of its locks, with this one; zero means no job
-
-	ends   clock.Time // when the handle ends the hold by itself; zero means never
-	forced bool       // the state machine has ended the hold by force
-	told   bool       // the caller was notified of a waiter
-
-	parts    []modes.Part   // what the request asks for; nil if its keys say it
-	lowered  []lockfsm.Mode // the caller has downgraded its hold to these modes; nil if not
-	detaches bool           // the caller will detach the hold instead of releasing it
-	once     bool           // the caller makes no other call afterwards
-
-	sticky bool // the caller asks for a pass
-	kept   bool // the call waits for a pass or has one
-	pass   stay.Caller
-	stay   *keptStay // the stay of the pass
-
-	lapsed bool // the hold has ended by the caller's clock
-	until  time.Duration
-
-	doubt     bool // the client has marked the hold as in doubt
-	patient   bool // the caller does not release the lock in doubt
-	postponed bool // the release waits for the end of the doubt
+	outer, inner *caller
+	raises       *caller // of an upgrade: the call whose hold it upgrades, see upgrade
 }
 
-// handle is a request that has entered the lock of a call.
-type handle struct {
-	want  lockfsm.Grant
-	reads bool
-}
-
-// keptStay is a granted request of the stays.
-type keptStay struct {
-	key         string
-	terms       check.Terms
-	group       uint64
-	first, last lockfsm.Token
-	newest      lockfsm.Token // of the passes
-	passes      int
-	recalled    bool
-	yields      bool // the process was asked to release the stay when it is free
-	released    bool // the process has sent a Release
-
-	begun  time.Duration
-	leader *proc         // at the grant; may be nil
-	asked  time.Duration // when another request began to wait; zero means never
-	breaks int           // of the process, at that time
-}
-
-// gone is a hold whose release was confirmed to its caller.
-type gone struct {
-	group uint64
-	key   string
-	token lockfsm.Token
-}
-
-type stage uint8
-
-const (
-	waits stage = iota
-	holds
-	over // the call has ended
-)
-
-// caller makes a call. If the previous call is given, the new one is for the same key and mode.
-func (s *ownClient) caller(previous *call) {
-	p := s.p
-	switch until := p.m.pausedUntil; {
-	case p.dead || p.w.quiet || p.leaving || s.closes():
-	case p.w.now < until:
-		p.w.after(until-p.w.now, func() { s.caller(previous) })
-	default:
-		s.call(nil, previous)
+// record returns the record of a call, or nil.
+func record(c *caller) *call {
+	if c == nil {
+		return nil
 	}
+	return c.call
 }
 
-func (s *ownClient) call(outer, previous *call) *call {
-	w := s.p.w
-	var r client.Request
-	var parts []modes.Part
-	if previous == nil {
-		r, parts = w.drawParts(outer)
-	} else {
-		r = client.Request{Key: previous.req.Key, Try: w.chance(w.cfg.Try)}
-		if previous.req.Shared() {
-			r.Terms = &client.Terms{Permits: 1}
-		}
-	}
-	c := s.newCall(r)
-	if c.outer, c.parts = outer, parts; w.cfg.Jobs > 0 {
-		w.drawJob(c)
-	}
-	s.begin(c)
-	return c
-}
+// under makes c a call under the lock of another one, which may be nil.
+func (c *caller) under(outer *caller) { c.outer, c.call.outer = outer, record(outer) }
 
-// begin draws the options of a call, and makes it.
-func (s *ownClient) begin(c *call) {
-	w := s.p.w
-	if w.chance(w.cfg.Long) {
-		c.hold = w.between(0, 3*w.cfg.TTL)
-	}
-	w.options(c)
-	w.drawGrace(c)
-	c.sticky = c.mayKeep() && w.chance(w.cfg.Sticky)
-	c.ask()
-	if w.chance(w.cfg.Cancel) {
-		w.after(w.between(0, w.cfg.TTL), c.leave)
-	} else if w.chance(w.cfg.Cancel) {
-		w.after(w.between(0, 5*time.Millisecond), c.leave)
-	}
-}
-
-func (s *ownClient) newCall(r client.Request) *call {
-	w := s.p.w
-	w.numbers++
-	c := &call{p: s.p, s: s, id: w.numbers, req: r, hold: w.between(0, w.cfg.Hold)}
-	c.req.Caller = c
-	return c
-}
-
-func (c *call) ask() {
-	c.s.calls = append(c.s.calls, c)
-	c.p.w.watch.asks(c)
+func (c *caller) ask() {
+	c.s.callers, c.s.calls = append(c.s.callers, c), append(c.s.calls, c.call)
+	c.p.w.watch.calls.asks(c.call)
 	if c.sticky && c.askKept() {
 		return
 	}
@@ -169,14 +50,14 @@ const soonAgain = 0.7
 
 // The method next ends this call. Unless once is set, it waits for a while and then releases the
 // lock of the outer call, or makes another call if there is no outer call.
-func (c *call) next() {
+func (c *caller) next() {
 	p := c.p
 	c.stage = over
-	c.s.calls = without(c.s.calls, c)
+	c.s.callers, c.s.calls = without(c.s.callers, c), without(c.s.calls, c.call)
 	if o := c.outer; c.once {
 		return
 	} else if o == nil {
-		think, previous := p.w.cfg.Think, (*call)(nil)
+		think, previous := p.w.cfg.Think, (*caller)(nil)
 		if c.sticky && p.w.chance(soonAgain) {
 			think, previous = p.w.cfg.Hold, c
 		}
@@ -187,7 +68,7 @@ func (c *call) next() {
 	}
 }
 
-func (c *call) leave() {
+func (c *caller) leave() {
 	if c.stage != waits || c.p.dead {
 		return
 	}
@@ -195,7 +76,7 @@ func (c *call) leave() {
 		c.p.w.after(until-c.p.w.now, c.leave)
 		return
 	}
-	c.p.w.watch.fails(c, "context", 0)
+	c.p.w.watch.calls.fails(c.call, "context", 0)
 	if c.kept {
 		c.cancelKept()
 	} else {
@@ -204,7 +85,7 @@ func (c *call) leave() {
 	c.next()
 }
 
-func (c *call) failed(err error) {
+func (c *caller) failed(err error) {
 	if c.stage != waits {
 		return
 	}
@@ -212,27 +93,27 @@ func (c *call) failed(err error) {
 	var deadlock *client.DeadlockError
 	switch {
 	case errors.As(err, &held):
-		c.p.w.watch.fails(c, "held", held.Token)
+		c.p.w.watch.calls.fails(c.call, "held", held.Token)
 	case errors.As(err, &deadlock):
-		c.p.w.watch.refused(c, deadlock)
-		c.p.w.watch.fails(c, "deadlock", 0)
+		c.p.w.watch.calls.refused(c.call, deadlock)
+		c.p.w.watch.calls.fails(c.call, "deadlock", 0)
 	default:
 		if errors.Is(err, client.ErrClosed) {
-			c.p.w.watch.unclosed(c)
+			c.p.w.watch.calls.unclosed(c.call)
 		}
-		c.p.w.watch.fails(c, err.Error(), 0)
+		c.p.w.watch.calls.fails(c.call, err.Error(), 0)
 	}
 	c.next()
 }
 
-func (c *call) granted(token lockfsm.Token, until clock.Time) {
+func (c *caller) granted(token lockfsm.Token, until clock.Time) {
 	if c.stage != waits {
 		return // the caller has canceled before the grant arrived
 	}
 	w := c.p.w
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
 	c.session = c.s.status().Session
-	w.watch.gets(c)
+	w.watch.calls.gets(c.call)
 	c.drawDowngrade()
 	c.drawHandle()
 	if c.drawUpgrade() {
@@ -249,7 +130,7 @@ func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	w.after(c.hold, c.release)
 }
 
-func (c *call) release() {
+func (c *caller) release() {
 	if c.stage != holds || c.p.dead {
 		return
 	}
@@ -264,16 +145,16 @@ func (c *call) release() {
 	if c.kept {
 		c.unlockKept()
 	} else if c.detaches {
-		c.p.w.watch.detaches(c)
+		c.p.w.watch.calls.detaches(c.call)
 		c.s.inClient(func(now clock.Time) { c.s.core.Detach(now, &c.req, "") })
 	} else {
-		c.p.w.watch.frees(c)
+		c.p.w.watch.calls.frees(c.call)
 		c.s.inClient(func(now clock.Time) { c.s.core.Release(now, &c.req) })
 	}
 	c.next()
 }
 
-func (c *call) downgrade() {
+func (c *caller) downgrade() {
 	if c.stage != holds || c.p.dead {
 		return
 	}
@@ -285,40 +166,33 @@ func (c *call) downgrade() {
 		return // as Lock.Downgrade, which fails then
 	}
 	if c.believes() {
-		c.p.w.watch.lowers(c)
+		c.p.w.watch.calls.lowers(c.call)
 		to := c.lowered
 		c.s.inClient(func(now clock.Time) { c.s.core.Downgrade(now, &c.req, to) })
 	}
 }
 
-func (c *call) lost(why error) {
+func (c *caller) lost(why error) {
 	switch c.stage {
 	case waits: // granted and lost in one turn
-		c.p.w.watch.fails(c, "lost", 0)
+		c.p.w.watch.calls.fails(c.call, "lost", 0)
 		c.next()
 	case holds:
-		c.p.w.watch.loses(c, why)
+		c.p.w.watch.calls.loses(c.call, why)
 		c.abandonInner() // the context of the inner call has ended
 		c.next()
 	}
 }
 
-func (c *call) released(err error) {
+func (c *caller) released(err error) {
 	if !c.detaches { // the log shows the result of a detach
-		c.p.w.watch.released(c, err)
+		c.p.w.watch.calls.released(c.call, err)
 	}
-}
-
-// mayKeep reports whether the call may be sticky. Of the options, only Notice is allowed.
-func (c *call) mayKeep() bool {
-	t := c.req.Terms
-	return c.outer == nil && !c.modal() && (t == nil || len(t.Keys) == 0 && t.Of == 0 && t.Most == 0 &&
-		len(t.Value) == 0 && t.Delay == 0 && t.Grace == 0 && t.Longest == 0 && t.Resume == 0 && t.Under == nil)
 }
 
 // askKept begins a sticky call. It returns false if the call must ask the group with an ordinary
 // request.
-func (c *call) askKept() bool {
+func (c *caller) askKept() bool {
 	s := c.s
 	c.pass = stay.Caller{Key: c.req.Key, Shared: c.req.Shared(), Try: c.req.Try, Caller: c}
 	answer := s.stays.Lock(s.window(), &c.pass)
@@ -326,7 +200,7 @@ func (c *call) askKept() bool {
 	s.stays.Carry(posting{s})
 	switch answer {
 	case stay.Ordinary:
-		s.p.w.watch.stats.Ordinary++
+		s.p.w.stats.Ordinary++
 		return false
 	case stay.Passed:
 		c.passed()
@@ -337,7 +211,7 @@ func (c *call) askKept() bool {
 }
 
 // passed handles the grant of a pass.
-func (c *call) passed() {
+func (c *caller) passed() {
 	if k := c.s.kept[c.s.stays.Request(&c.pass)]; k == nil {
 		c.p.w.broken("%v call %d gets a pass, and no stay was granted", c.p, c.id)
 	} else {
@@ -348,9 +222,9 @@ func (c *call) passed() {
 }
 
 // referred makes the call ask the group with an ordinary request.
-func (c *call) referred() {
+func (c *caller) referred() {
 	s := c.s
-	s.p.w.watch.stats.Referred++
+	s.p.w.stats.Referred++
 	c.kept = false
 	s.inClient(func(now clock.Time) {
 		c.req.Before(s.stays)
@@ -360,40 +234,176 @@ func (c *call) referred() {
 }
 
 // unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
-func (c *call) unlockKept() {
+func (c *caller) unlockKept() {
 	s := c.s
 	w := s.window()
 	var err error
 	if !w.Now.Before(s.deadline) {
 		err = client.ErrLost
 	}
-	s.p.w.watch.frees(c)
+	s.p.w.watch.calls.frees(c.call)
 	s.stays.Unlock(w, &c.pass)
 	s.stays.Carry(posting{s})
 	c.released(err)
 }
 
-func (c *call) cancelKept() {
+func (c *caller) cancelKept() {
 	c.s.stays.Cancel(c.s.window(), &c.pass)
 	c.s.stays.Carry(posting{c.s})
 }
 
-// request returns the request of the group under which c holds its lock.
-func (c *call) request() *client.Request {
-	if c.kept {
-		if q := c.s.stays.Request(&c.pass); q != nil {
-			return q.Of.(*client.Request)
+// nest makes a call under the lock of c. When that call has ended, or is refused as a deadlock, the
+// lock of c is released.
+func (c *caller) nest() {
+	w := c.p.w
+	switch until := c.p.m.pausedUntil; {
+	case c.stage != holds || c.p.dead:
+	case w.now < until:
+		w.after(until-w.now, c.nest)
+	case w.quiet || c.p.leaving || c.s.closes():
+		c.release()
+	default:
+		c.inner = c.s.call(c, nil)
+	}
+}
+
+// abandonInner ends the call that was made under the lock of c, because the lock of c has ended.
+func (c *caller) abandonInner() {
+	inner := c.inner
+	if c.inner = nil; inner == nil {
+		return
+	}
+	c.p.w.after(c.p.w.between(0, time.Millisecond), func() {
+		inner.leave()
+		inner.release()
+	})
+}
+
+// drawUpgrade lets most holders of an upgradable lock upgrade it. Some of them release the lock
+// while it is being upgraded, or is upgraded. Some take another lock first, under which they
+// upgrade: the upgrade then has two owners.
+func (c *caller) drawUpgrade() bool {
+	w := c.p.w
+	switch {
+	case c.crosses:
+		w.after(w.between(0, c.hold+1), func() { c.upgrade(c.outer) })
+		return true
+	case !c.upgradable() || !w.chance(0.8):
+		return false
+	case w.cfg.Crossed > 0 && c.mayNest() && w.chance(w.cfg.Crossed):
+		w.after(w.between(0, c.hold+1), func() {
+			if c.nest(); c.inner != nil {
+				c.inner.crosses = true
+			}
+		})
+	default:
+		w.after(w.between(0, c.hold+1), func() { c.upgrade(c) })
+	}
+	if w.chance(0.2) {
+		w.after(w.between(0, 2*c.hold+1), c.release)
+	}
+	return true
+}
+
+// upgrade makes the call for the upgrade of the hold of raises, under the lock of c, which is the
+// same or a lock that was taken under it. When that call has ended, the lock of c is released.
+func (c *caller) upgrade(raises *caller) {
+	p := c.p
+	switch until := p.m.pausedUntil; {
+	case c.stage != holds || p.dead:
+	case p.w.now < until:
+		p.w.after(until-p.w.now, func() { c.upgrade(raises) })
+	case p.w.quiet || p.leaving || c.s.closes() || c.inner != nil || raises.stage != holds:
+		c.release()
+	default:
+		t := raises.req.Terms
+		u := c.s.newCall(client.Request{Key: raises.req.Key, Terms: &client.Terms{Under: &raises.req, Upgrades: true,
+			Notice: t.Notice, Grace: t.Grace, Longest: t.Longest}})
+		if c != raises {
+			u.req.Terms.Inner = c.request()
 		}
+		u.under(c)
+		u.raises, u.call.raises, c.inner = raises, raises.call, u
+		c.s.begin(u)
 	}
-	return &c.req
 }
 
-// stateToken returns the token of the hold in the state.
-func (c *call) stateToken() lockfsm.Token {
-	if c.kept && c.stay != nil {
-		return c.stay.first
+// drawDowngrade lets some holders of a lock with a key that is not shared make it shared at some
+// time.
+func (c *caller) drawDowngrade() {
+	w := c.p.w
+	if w.cfg.Downgrade > 0 && !c.kept && c.lowers() && w.chance(w.cfg.Downgrade) {
+		w.after(w.between(0, c.hold+1), c.downgrade)
 	}
-	return c.token
 }
 
-func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }
+// downgraded is called when the caller is told that its lock is shared, or why it is not.
+func (c *caller) downgraded(err error) { c.p.w.watch.calls.lowered(c.call, err) }
+
+// wanted is called when the caller is notified that another call waits for its lock. The caller
+// releases the lock soon.
+func (c *caller) wanted() {
+	if c.stage != holds {
+		return
+	}
+	w := c.p.w
+	w.watch.calls.wanted(c.call)
+	w.after(w.between(0, 5*time.Millisecond), c.release)
+}
+
+// waitsInDoubt reports whether the caller postpones its release until the doubt ends.
+func (c *caller) waitsInDoubt() bool {
+	c.postponed = c.doubt && c.patient
+	return c.postponed
+}
+
+func (c *caller) doubted() {
+	if c.stage == holds {
+		c.p.w.watch.calls.doubts(c.call)
+	}
+}
+
+func (c *caller) good() {
+	if c.stage != holds {
+		return
+	}
+	c.p.w.watch.calls.regains(c.call)
+	if c.postponed {
+		c.postponed = false
+		c.p.w.after(c.p.w.between(0, c.hold+1), c.release)
+	}
+}
+
+// The callers enter their locks again, as requests under the context of a lock do. The rule of the
+// product decides whether a request may enter. The watch then treats the handle as a belief of its
+// own beside its hold: no other caller may hold what the handle excludes.
+
+// handleChance is the chance that a holder makes a request under its lock that may enter it.
+const handleChance = 0.5
+
+// drawHandle lets some holders enter their lock again. It has its own random numbers, so that the
+// rest of a run does not depend on it. A lock that can be upgraded is not entered, because its
+// upgrade excludes the reads of its handles.
+func (c *caller) drawHandle() {
+	w, k := c.p.w, c.p.w.entering
+	if c.upgradable() || c.upgrades() || k.Float64() >= handleChance {
+		return
+	}
+	want := drawEntering(c.call, k)
+	begins := time.Duration(k.Float64() * float64(c.hold+1))
+	lasts := time.Duration(k.Float64() * float64(c.hold+1))
+	w.after(begins, func() { c.enter(want, lasts) })
+}
+
+func (c *caller) enter(r client.Request, lasts time.Duration) {
+	if c.stage != holds || c.handle != nil || c.doubt || c.forced || c.p.w.now < c.p.m.pausedUntil || !c.believes() {
+		return
+	}
+	has, want := c.grant(), r.Grant()
+	if !covered(&has, &want) {
+		return // such a request asks the group; see nest
+	}
+	c.handle = &handle{want: want, reads: want.Reads()}
+	c.p.w.watch.calls.enters(c.call)
+	c.p.w.after(lasts, func() { c.p.w.watch.calls.exits(c.call) })
+}

@@ -279,3 +279,13 @@ func (c *Config) String() string {
 		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal,
 		c.Quiet, c.Kinds, c.Nest, c.Jobs, c.Options, c.Sticky, c.Own, c.Steps, c.Insider)
 }
+
+// silence is added to some time limits if the run has no founders and no disks. A voter that
+// crashed without a close frame and restarted at another address counts as ended only after ten
+// minutes.
+func (c *Config) silence() time.Duration {
+	if c.Durable || len(c.Founders) > 0 {
+		return 0
+	}
+	return 12 * time.Minute
+}

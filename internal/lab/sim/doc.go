@@ -40,38 +40,35 @@
 //
 // # What stands for what
 //
-//	machine   the host of a process: a name, an address, two clocks, perhaps a disk
-//	proc      a running instance, and the frames that arrive at it; settings.go has
-//	          the settings with which it starts
-//	actor     a goroutine that owns a core: an inbox, a turn, one timer;
-//	          its file also has the posts of the log to the other owners
-//	owner     the owner of the cluster's core: a cluster.Owner. gossip.go and
-//	          ask.go simulate gossip and queries
-//	replica   the owner of the log's core: a raftlog.Shell and a replica.Host.
-//	          snapshot.go takes and sends its snapshots
-//	keeping   the owner of the keeper's core, with its keeper.Outlets
-//	client    the owner of the client's core of one session and of its stays: their Outlets.
-//	          caller.go has the callers, kinds.go their requests
-//	opened    sessions that programs open and close, as with Node.NewSession
-//	options   the options of requests; steps.go has the actions of operators on holds, and
-//	          onlookers.go what is asked of leaders: holds, IDs, and data under a hold.
-//	          Add new options and actions there
-//	leave     Node.Leave: it takes the steps of a cluster.Departure
-//	network   streams between processes in place of the transport: ordered and late,
-//	          and each end may close separately; dial.go opens them
-//	nemesis   the faults; faults.go has the actions of operators, such as a rolling
-//	          restart, and series of faults
+//	world     time, chance and notes, which all parts share
+//	machine   a name, an address, two clocks, perhaps a disk; host.go starts and ends the process
+//	          that runs on it, and fleet.go has all machines
+//	records   what the watch can see of a process: its life, its sessions, its calls, its replica.
+//	          The parts that act hold these records
+//	network   links that are cut, and late frames. port.go has the streams between processes,
+//	          in place of the transport: ordered and late, and each end may close separately
+//	proc      a running instance, what arrives at it, and the owner of the cluster's core: a
+//	          cluster.Owner. gossip.go simulates gossip, opened.go the sessions that programs open,
+//	          as with Node.NewSession, and leave.go Node.Leave, by the steps of a cluster.Departure
+//	actor     a goroutine that owns a core: an inbox, a turn, one timer
+//	replica   the owner of the log's core: a raftlog.Shell and a replica.Host; and the owner of
+//	          the keeper's core, with its keeper.Outlets
+//	client    the owner of the client's core of one session and of its stays: their Outlets
+//	caller    one call; draw.go draws its request and its options. Add new kinds and options there
+//	nemesis   the faults, also actions of operators, such as a rolling restart, and series of
+//	          faults
 //	insider   a process that has the secret and its own identity, and sends false messages
-//	operators they call Recover when a majority of the disks is lost
-//	watch     the checkers and the recorded history: watchlog.go for groups and logs,
-//	          watchvoters.go for voters, watchholds.go for holds that end by force
-//	          or by themselves, expiry delays and notices, watchkept.go for stays;
-//	          watchleases.go emits the lease steps of model/lease.pml
+//	operators they call Recover when a majority of the disks is lost. steps.go has their actions on
+//	          holds, onlookers.go what is asked of leaders: holds, IDs, and data under a hold, and
+//	          settings.go the settings with which instances start
+//	watch     the checkers and the recorded history: watchcalls.go for calls and what their callers
+//	          believe, watchkept.go for stays, watchlog.go for logs, watchvoters.go for groups and
+//	          voters; watchleases.go emits the lease steps of model/lease.pml
 //	replay    the faults of an earlier run, some of which are left out; shrink.go finds
 //	          those that a failure needs, and page.go shows the run
 //
 // Two pieces of logic of internal/instance are written a second time in this package: starting,
-// stopping and deleting a replica (owner.go), and passing a frame to the right owner (proc.go). The
+// stopping and deleting a replica, and passing a frame to the right owner (both in proc.go). The
 // tests of whole nodes in internal/lab/e2e check the originals. What tells all sessions of a
 // process of an event is client.Set in both.
 //

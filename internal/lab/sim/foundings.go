@@ -42,11 +42,11 @@ const scatter = 0x9e3779b9*6 + 1
 // select the cuts and restarts of both rounds. So a few consecutive numbers are spread over all
 // combinations.
 func RunFounding(number uint64, cfg Config) *Report {
-	w := newWorld(cfg)
+	w := prepare(cfg, func(*proc) {})
 	w.note("birth %d: %v", number, cfg.String())
 	t := cfg.Trouble
-	w.nemesis = nemesis{w: w, brittle: t.Brittle}
-	w.net.drop = t.Drop
+	w.odds.brittle, w.odds.drop = t.Brittle, t.Drop
+	n := &nemesis{w: w}
 	for _, m := range w.machines {
 		w.after(w.between(0, time.Second), m.ensureUp)
 	}
@@ -65,14 +65,14 @@ func RunFounding(number uint64, cfg Config) *Report {
 		})
 		if w.chance(0.3) {
 			w.after(w.between(0, 5*time.Second), func() {
-				w.strike(func() (string, func()) { return "outage", w.nemesis.outage })
+				w.strike(func() (string, func()) { return "outage", n.outage })
 			})
 		}
 		for i, m := range w.machines {
 			if restarts>>i&1 == 1 {
 				w.after(w.between(0, 3*time.Second), func() {
 					w.strike(func() (string, func()) {
-						return "crash", func() { w.nemesis.crash(m, w.chance(0.5)) }
+						return "crash", func() { n.crash(m, w.chance(0.5)) }
 					})
 				})
 			}
@@ -85,7 +85,7 @@ func RunFounding(number uint64, cfg Config) *Report {
 // cutBy cuts the links between machines with different bits. The parameter side has one bit for
 // each machine. If oneWay is 0, cutBy cuts both directions. Otherwise, it cuts only the direction
 // that begins at the machines whose bit equals oneWay-1.
-func (w *world) cutBy(side, oneWay uint64) {
+func (w *fleet) cutBy(side, oneWay uint64) {
 	if w.calm {
 		return
 	}
@@ -95,7 +95,7 @@ func (w *world) cutBy(side, oneWay uint64) {
 		for j, b := range w.machines {
 			from, to := side>>i&1, side>>j&1
 			if from != to && (oneWay == 0 || from == oneWay-1) {
-				w.net.sever(a, b)
+				w.net.sever(a.machine, b.machine)
 			}
 		}
 	}

@@ -21,8 +21,8 @@ import (
 // It does not become a voter and sends nothing to an instance without a group, because mortise
 // trusts every holder of the secret in these two respects.
 type insider struct {
-	w      *world
-	p      *proc
+	w      *fleet
+	p      *port
 	says   identity         // what it claims when a stream begins; a real peer can verify only the instance
 	keeper *keeper.Core     // keeper of the group that it invents
 	locks  *lockfsm.Machine // locks of the same group
@@ -36,22 +36,23 @@ const (
 )
 
 // infiltrate starts the insider on a machine that the nemesis does not touch.
-func (w *world) infiltrate() {
-	m := newMachine(w, len(w.machines))
+func infiltrate(w *fleet) *insider {
+	m := newMachine(w.world, len(w.machines))
 	m.disk = nil
-	p := m.newProc()
+	p := newPort(w.site, m)
 	locks, err := lockfsm.New(lockfsm.Charter{
 		Group: w.id(), FoundedUnixMS: m.wallUnixMS(), Rules: lockfsm.RulesVersion, SessionTTL: w.cfg.TTL,
 		Limits: w.cfg.Limits,
 	})
 	w.must(err)
 	i := &insider{w: w, p: p, locks: locks, keeper: keeper.NewCore()}
-	m.proc, p.insider, w.insider = p, i, i
+	p.to, w.ports[m], w.net.hidden, w.watch.log.opened = i, p, m, i.opened
 	i.apply(lockfsm.Command{Kind: lockfsm.EndGrace}.Append(lockfsm.Command{Kind: lockfsm.Born}.Append(nil)))
 	i.keeper.Role(m.clock(), keeper.Role{Term: insiderTerm, Leading: true, Leader: i.target()})
 	i.keeper.Leads(m.clock(), keeper.Leadership{Term: insiderTerm, Born: true, GraceOver: true, BornAt: m.clock(),
 		Rules: lockfsm.RulesVersion})
 	w.after(w.between(0, 5*time.Second), i.lie)
+	return i
 }
 
 func (i *insider) target() nodeid.Endpoint {
@@ -62,7 +63,7 @@ func (i *insider) lie() {
 	w := i.w
 	w.after(w.between(0, insiderPause), i.lie)
 	i.serve()
-	to := w.any().proc
+	to := w.watch.running[w.any().id]
 	if to == nil || to.core.Founding.Phase() == founding.Newborn {
 		return
 	}
@@ -111,7 +112,7 @@ func (i *insider) addr() string {
 
 // configuration returns a false configuration: that of the group, but with voters replaced, changed
 // or left out, and with a higher number.
-func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
+func (i *insider) configuration(to *life) (at uint64, voters []founding.Voter) {
 	w := i.w
 	for _, v := range to.core.Voters() {
 		switch w.rng.IntN(4) {
@@ -133,7 +134,7 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 // liar returns the founding core that the insider claims to have when it sends to a process.
 // Usually the core belongs to a member of that process's group. Before healing, it sometimes
 // belongs to a member of a new group, which supersedes that of the process.
-func (i *insider) liar(to *proc) *founding.Core {
+func (i *insider) liar(to *life) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)
 	if !w.calm && w.chance(0.2) {
@@ -154,37 +155,37 @@ func (i *insider) liar(to *proc) *founding.Core {
 	return c
 }
 
-func (i *insider) ask(to *proc, body []byte) {
-	w, m, from := i.w, to.m, founding.Asker{Instance: i.p.instance, Addr: i.addr()}
+func (i *insider) ask(to *life, body []byte) {
+	w, m, from := i.w, i.w.host(to.m), founding.Asker{Instance: i.p.instance, Addr: i.addr()}
 	w.after(w.net.hop(), func() {
-		if m.proc == to && !to.dead && w.now >= m.pausedUntil {
-			to.answer(from, query{body: body}, func(reply) {})
+		if at := m.proc; at != nil && at.life == to && w.now >= m.pausedUntil {
+			at.answer(from, query{body: body}, func(reply) {})
 		}
 	})
 }
 
+// answer implements receiver.
 func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
-	m := i.w.at(from.Addr)
+	p := i.w.ports[i.w.net.at(from.Addr)]
 	switch {
 	case q.status != nil:
 		then(reply{status: cluster.StatusReply{VoterStatus: &cluster.VoterStatus{MayStop: true, AllLeaving: true,
 			Known: true}}})
 	case q.probe:
 		then(reply{})
-	case m == nil || m.proc == nil || m.proc.core == nil || m.proc.core.Founding.Phase() == founding.Newborn:
+	case p == nil || p.core == nil || p.core.Founding.Phase() == founding.Newborn:
 	default:
-		p := m.proc
-		if b := i.liar(p).Ask(p.foundingNow()+time.Minute, p.m.wallUnixMS(), from, q.body); b != nil {
+		if b := i.liar(p.life).Ask(p.foundingNow()+time.Minute, p.m.wallUnixMS(), from, q.body); b != nil {
 			then(reply{body: b})
 		}
 	}
 }
 
-func (i *insider) send(to *proc, f frame) { _ = i.p.send(to.instance, to.m.addr, f) }
+func (i *insider) send(to *life, f frame) { _ = i.p.send(to.instance, to.m.addr, f) }
 
 // redirect sends a client a reply that names the insider as leader, although the client has sent
 // no request.
-func (i *insider) redirect(to *proc) {
+func (i *insider) redirect(to *life) {
 	now := i.p.m.clock()
 	k := keeper.NewCore()
 	k.Role(now, keeper.Role{Term: insiderTerm, Leader: i.target()})
@@ -194,7 +195,7 @@ func (i *insider) redirect(to *proc) {
 
 // steal sends a command to an instance that may lead. The command attaches the session of another
 // instance, or opens it again.
-func (i *insider) steal(to *proc) {
+func (i *insider) steal(to *life) {
 	w := i.w
 	if l := w.leader(); l != nil && l.glue.Machine() != nil && w.chance(0.5) {
 		i.seen = slices.DeleteFunc(l.glue.Machine().Sessions(), func(s lockfsm.SessionInfo) bool { return s.Gone })
@@ -235,7 +236,17 @@ func (i *insider) opened(id lockfsm.SessionID) {
 	i.serve()
 }
 
-func (i *insider) frame(f frame) {
+// identity implements receiver.
+func (i *insider) identity() identity { return i.says }
+
+// down implements receiver.
+func (i *insider) down(nodeid.ID) {}
+
+// snapshot implements receiver.
+func (i *insider) snapshot(identity, uint64, *raftpb.Message) bool { return false }
+
+// frame implements receiver.
+func (i *insider) frame(_ *end, f frame) {
 	i.keeper.Receive(i.p.m.clock(), f.from.instance, f.renewals, f.commands)
 	i.serve()
 }
@@ -269,13 +280,13 @@ func (i *insider) reply(to nodeid.ID, b []byte) error {
 	for p := range i.w.procs() {
 		if p.instance == to && p.group != 0 {
 			i.p.group, i.says = p.group, identity{instance: i.p.instance, group: p.group, addr: i.p.m.addr}
-			i.send(p, frame{replies: b})
+			i.send(p.life, frame{replies: b})
 		}
 	}
 	return nil
 }
 
-func (i *insider) gossip(to *proc) gossip.Meta {
+func (i *insider) gossip(to *life) gossip.Meta {
 	said := gossip.Meta{Instance: i.p.instance, Group: to.group, Addr: i.addr(), At: to.core.At() +
 		uint64(i.w.rng.Int64N(1<<50))}
 	if i.w.chance(0.5) {

@@ -12,6 +12,7 @@ import (
 const leaveTime = 10 * time.Second
 
 type leaver struct {
+	h         *host
 	p         *proc
 	until     time.Duration
 	then      func() // called when the process has ended
@@ -20,14 +21,18 @@ type leaver struct {
 
 // leave simulates Node.Leave. It ends the calls of the process, takes the steps of a departure,
 // stops the process, and then calls the callback.
-func (p *proc) leave(then func()) {
-	w := p.w
+func (m *host) leave(then func()) {
+	p, w := m.proc, m.w
 	if p.leaving {
 		return
 	}
 	w.note("%v leaves", p)
 	p.leaving = true
-	for _, c := range p.calls() {
+	var callers []*caller
+	for _, s := range p.sessions.List() {
+		callers = append(callers, s.callers...)
+	}
+	for _, c := range callers {
 		if c.stage == waits {
 			c.leave()
 		} else if w.chance(0.8) { // some holders do not release their locks
@@ -35,7 +40,7 @@ func (p *proc) leave(then func()) {
 		}
 	}
 	p.sessions.Leaving()
-	l := &leaver{p: p, until: w.now + leaveTime, then: then}
+	l := &leaver{h: m, p: p, until: w.now + leaveTime, then: then}
 	p.later(0, l.next)
 }
 
@@ -47,7 +52,7 @@ func (l *leaver) next() {
 	case cluster.Ask:
 		l.p.queryStatus(cluster.Inquiry{Raft: sees.Raft}, min(cluster.Leaderless, l.until-l.p.w.now),
 			func(said *cluster.VoterStatus) {
-				l.p.w.watch.parts(l.p, sees.Raft, said)
+				l.p.w.watch.voters.parts(l.p.life, sees.Raft, said)
 				l.departure.Heard(l.p.w.now, l.sees(), said)
 				l.p.later(0, l.next)
 			})
@@ -91,12 +96,12 @@ func (l *leaver) stop() {
 		p.later(cluster.DepartPoll, l.stop)
 		return
 	}
-	p.m.crash(false)
+	l.h.crash(false)
 	l.then()
 }
 
-func (m *machine) leaveAndReturn() {
+func (m *host) leaveAndReturn() {
 	if m.proc != nil {
-		m.proc.leave(func() { m.w.after(m.w.between(0, 5*time.Second), m.ensureUp) })
+		m.leave(func() { m.w.after(m.w.between(0, 5*time.Second), m.ensureUp) })
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/raftlog"
 )
@@ -31,8 +30,14 @@ type machine struct {
 	gone bool // nothing runs on the machine until operators start it
 
 	disk     *disk     // nil means memory mode
-	proc     *proc     // may be nil
 	instance nodeid.ID // ID of the last incarnation
+	power    power
+}
+
+// power is what a part of a process can bring about on its machine.
+type power interface {
+	crashAndReturn() // the power fails, and returns later
+	restart()        // people start the process anew
 }
 
 // disk is the durable data of a machine, without data that is still being written.
@@ -83,12 +88,6 @@ func (m *machine) address(addr string) {
 	m.w.after(m.w.between(0, 3*time.Second), func() { m.dns = addr })
 }
 
-func (m *machine) wipe() {
-	m.w.note("%s loses its disk", m.name)
-	m.w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance))
-	*m.disk = disk{latency: m.disk.latency}
-}
-
 // openLog returns the log of a raft ID, and reports whether the log is new.
 func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh bool) {
 	if m.disk == nil {
@@ -102,25 +101,5 @@ func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh b
 	return d.log, false
 }
 
-func (w *world) at(addr string) *machine {
-	if i := w.insider; i != nil && i.p.m.addr == addr {
-		return i.p.m
-	}
-	for _, m := range w.machines {
-		if m.addr == addr {
-			return m
-		}
-	}
-	return nil
-}
-
-func (m *machine) crashAndReturn() {
-	m.crash(true)
-	m.w.after(m.w.between(50*time.Millisecond, 5*time.Second), m.ensureUp)
-}
-
-func (m *machine) ensureUp() {
-	if m.proc == nil && !m.gone {
-		m.w.starts(m.start())
-	}
-}
+// needed reports whether the machine's disk has a removed replica whose vote may still be needed.
+func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }

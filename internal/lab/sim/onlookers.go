@@ -17,7 +17,7 @@ import (
 
 // onlooker is a query whose answer is awaited, and what the watch has recorded about the lock.
 type onlooker struct {
-	w     *world
+	w     *fleet
 	r     *ownReplica
 	asked *replica.Asked
 	until time.Duration
@@ -29,7 +29,7 @@ type onlooker struct {
 }
 
 // lookSome queries a leader about a lock that a caller believes it holds, or about a released lock.
-func (w *world) lookSome() {
+func (w *fleet) lookSome() {
 	r := w.someLeader()
 	if r == nil {
 		return
@@ -56,7 +56,7 @@ func (w *world) lookSome() {
 }
 
 // someLeader returns one of the replicas that claim to lead, or nil.
-func (w *world) someLeader() *ownReplica {
+func (w *fleet) someLeader() *ownReplica {
 	var leaders []*ownReplica
 	for r := range w.replicas() {
 		if r.Role().Leading {
@@ -69,9 +69,9 @@ func (w *world) someLeader() *ownReplica {
 	return leaders[w.rng.IntN(len(leaders))]
 }
 
-func (w *world) believersIn(group uint64) (believers []*call) {
-	for _, key := range slices.Sorted(maps.Keys(w.watch.believers)) {
-		for _, c := range w.watch.believers[key] {
+func (w *fleet) believersIn(group uint64) (believers []*call) {
+	for _, key := range slices.Sorted(maps.Keys(w.watch.calls.believers)) {
+		for _, c := range w.watch.calls.believers[key] {
 			if c.group == group {
 				believers = append(believers, c)
 			}
@@ -85,12 +85,12 @@ func (a *onlooker) wait() {
 	if answer == nil {
 		return
 	}
-	a.w.watch.stats.Checked++
+	a.w.stats.Checked++
 	switch c := a.by; {
 	case c == nil && answer.Held:
 		a.w.broken("%s says that %q is held with token %d, whose release was confirmed before the question", a.r.judgedAs,
 			a.key, a.token)
-	case c != nil && !answer.Held && !c.forced && !c.lapsed && a.w.watch.beliefs.Believes(a.key, c.caller()):
+	case c != nil && !answer.Held && !c.forced && !c.lapsed && a.w.watch.calls.beliefs.Believes(a.key, c.caller()):
 		a.w.broken("%s says that %q is not held with token %d, and call %d believes in it", a.r.judgedAs, a.key, a.token,
 			c.id)
 	}
@@ -115,32 +115,8 @@ func (a *onlooker) answer(again func()) *replica.Answer {
 	return nil // the replica has refused the question
 }
 
-// written is what the answers to changes show about one group.
-type written struct {
-	ids  []span            // that were given, in the order of the answers
-	data map[string][]note // by key, in the order of their revisions
-}
-
-type span struct{ first, last uint64 }
-
-// writtenUnder begins the keys with data.
-const writtenUnder = "written under "
-
-// note is the data of a key: the token of the hold that has written it.
-type note struct {
-	revision lockfsm.Revision
-	token    lockfsm.Token
-}
-
-func (o *watch) writtenIn(group uint64) *written {
-	if o.written[group] == nil {
-		o.written[group] = &written{data: map[string][]note{}}
-	}
-	return o.written[group]
-}
-
 // change asks r for a change, and calls told with the answer, if one comes.
-func (w *world) change(r *ownReplica, q replica.Question, told func(*replica.Answer)) {
+func (w *fleet) change(r *ownReplica, q replica.Question, told func(*replica.Answer)) {
 	a := &onlooker{w: w, r: r, until: w.now + replica.QuestionTime}
 	var err error
 	if a.asked, err = r.glue.Questions.Ask(q); err != nil {
@@ -161,7 +137,7 @@ func (w *world) change(r *ownReplica, q replica.Question, told func(*replica.Ans
 
 // reserveSome asks a leader for IDs. No two answers may share one, and those of a later question
 // must be higher.
-func (w *world) reserveSome() {
+func (w *fleet) reserveSome() {
 	r := w.someLeader()
 	if r == nil {
 		return
@@ -172,7 +148,7 @@ func (w *world) reserveSome() {
 		if answer.Code != lockfsm.Done {
 			return
 		}
-		w.watch.stats.Reserved++
+		w.stats.Reserved++
 		now := span{answer.First, answer.First + count - 1}
 		for i, earlier := range known.ids {
 			if i < before && now.first <= earlier.last || now.first <= earlier.last && earlier.first <= now.last {
@@ -185,7 +161,7 @@ func (w *world) reserveSome() {
 
 // writeSome lets a caller that believes in an exclusive hold write under it, at once or so late
 // that the hold has probably ended. What is written must have rising tokens.
-func (w *world) writeSome() {
+func (w *fleet) writeSome() {
 	r := w.someLeader()
 	if r == nil {
 		return
@@ -209,7 +185,7 @@ func (w *world) writeSome() {
 	})
 }
 
-func (w *world) write(r *ownReplica, key string, token lockfsm.Token) {
+func (w *fleet) write(r *ownReplica, key string, token lockfsm.Token) {
 	known := w.watch.writtenIn(r.Group)
 	q := replica.Question{Op: replica.OpPut, Key: writtenUnder + key, Lock: key, Token: uint64(token),
 		Value: strconv.AppendUint(nil, uint64(token), 10)}
@@ -220,7 +196,7 @@ func (w *world) write(r *ownReplica, key string, token lockfsm.Token) {
 	w.change(r, q, func(answer *replica.Answer) {
 		switch answer.Code {
 		case lockfsm.Done:
-			w.watch.stats.Written++
+			w.stats.Written++
 		case lockfsm.Changed: // by an earlier change whose answer was lost
 		default:
 			return
@@ -235,15 +211,4 @@ func (w *world) write(r *ownReplica, key string, token lockfsm.Token) {
 		}
 		known.data[key] = all
 	})
-}
-
-// dataOnly returns the number of keys in the state that have data and no request.
-func (r *ownReplica) dataOnly() (n int) {
-	all, _, _ := r.glue.Machine().Walk(lockfsm.Cursor{}, writtenUnder, 1000, 1, 1000)
-	for _, l := range all {
-		if l.Held+l.Waiting == 0 && l.Data.Revision != 0 {
-			n++
-		}
-	}
-	return n
 }

@@ -9,7 +9,7 @@ import (
 
 // shown returns what the run shows, until its end. The lanes are the keys, the network and the
 // machines.
-func (w *world) shown() timeline.Page {
+func (w *fleet) shown() timeline.Page {
 	keys, holds := timeline.Holds(w.watch.history, w.line.ended, time.Hour, w.page())
 	p := timeline.Page{At: w.faultAt, To: w.page(), Lanes: append(keys, networkLane), Marks: w.line.all,
 		Bars: append(holds, w.line.finished(w.page())...)}

@@ -38,13 +38,13 @@ const restsFor = 5 * time.Second
 
 // Run runs one simulation to its end, or to the first broken rule.
 func Run(cfg Config) *Report {
-	w := newWorld(cfg)
-	w.starts, w.beside = (*proc).openSome, w.second
+	w := prepare(cfg, (*proc).openSome)
+	w.beside = w.second
 	w.note("%v", cfg.String())
 	for _, m := range w.machines {
 		w.after(w.between(0, 2*time.Second), m.ensureUp)
 	}
-	w.after(w.between(0, 20*time.Second), w.unleash)
+	w.after(w.between(0, 20*time.Second), func() { unleash(w) })
 	w.walk()
 	w.retell()
 	if cfg.Durable && cfg.Grace > 0 {
@@ -54,18 +54,36 @@ func Run(cfg Config) *Report {
 	return w.finish()
 }
 
-func (w *world) finish() *Report {
+// prepare returns the fleet of a run, on which nothing runs yet. Each process that has started is
+// passed to the function then.
+func prepare(cfg Config, then func(*proc)) *fleet {
+	w := newFleet(cfg)
+	g := gossiping{w: w}
+	if cfg.Insider {
+		g.insider = infiltrate(w)
+	}
+	w.begins(func(p *proc) {
+		if !p.dead {
+			g.gossip(p)
+			p.callSome()
+		}
+		then(p)
+	})
+	return w
+}
+
+func (w *fleet) finish() *Report {
 	settled := time.Duration(0)
 	if w.cfg.Heal && w.fault == "" {
 		settled = w.settle()
 	}
 	if w.cfg.Heal && w.fault == "" {
-		w.watch.leaseStep(check.LeaseStep{Kind: check.Settled, Left: w.leader().glue.Machine().Counts().Entries})
+		w.watch.steps.leaseStep(check.LeaseStep{Kind: check.Settled, Left: w.leader().glue.Machine().Counts().Entries})
 	}
 	w.watch.judge(w.cfg.Heal)
-	w.watch.stats.Events = w.events
+	w.stats.Events = w.events
 	r := &Report{
-		Config: w.cfg, Hash: w.run.Sum64(), Fault: w.fault, Transcript: w.notes, Stats: w.watch.stats,
+		Config: w.cfg, Hash: w.run.Sum64(), Fault: w.fault, Transcript: w.notes, Stats: w.stats,
 		History: w.watch.history, Settled: settled, Strikes: w.struck, befallen: w.befallen,
 	}
 	if w.verbose {
@@ -76,22 +94,22 @@ func (w *world) finish() *Report {
 
 // settle heals the run and requires that every machine becomes a member of one group, that every
 // caller is served, and that no resources are left. It returns the time that this takes.
-func (w *world) settle() time.Duration {
+func (w *fleet) settle() time.Duration {
 	begun := w.now
 	w.heal()
-	w.watch.served.Heal(w.now)
+	w.watch.calls.served.Heal(w.now)
 	w.pass(w.now+2*w.cfg.TTL, nil)
 	w.closeSome()
 	w.quiet = true
 	since, changes := time.Duration(-1), 0
 	done := w.pass(begun+progressWithin+w.cfg.silence(), func() bool {
-		w.must(w.watch.served.Check(w.now))
+		w.must(w.watch.calls.served.Check(w.now))
 		if w.unsettled() != "" {
 			since = -1
 			return false
 		}
-		if since < 0 || w.watch.stats.Changes != changes {
-			since, changes = w.now, w.watch.stats.Changes
+		if since < 0 || w.stats.Changes != changes {
+			since, changes = w.now, w.stats.Changes
 		}
 		return w.now-since > w.cfg.TTL+restsFor // the settled state must last
 	})
@@ -102,7 +120,7 @@ func (w *world) settle() time.Duration {
 }
 
 // unsettled returns a reason why the run is not settled, or "".
-func (w *world) unsettled() string {
+func (w *fleet) unsettled() string {
 	var group uint64
 	sessions := 0
 	for _, m := range w.machines {
@@ -145,4 +163,20 @@ func (w *world) unsettled() string {
 		return why
 	}
 	return w.misplaced(l)
+}
+
+// heal ends all faults for the rest of the run. A paused machine continues only at the end of its
+// pause.
+func (w *fleet) heal() {
+	w.note("all trouble is over")
+	w.calm = true
+	w.odds = odds{}
+	w.net.mend()
+	for _, m := range w.machines {
+		if len(w.cfg.Founders) == 0 {
+			m.gone = false // a new group needs all machines
+		}
+		m.dns = m.addr
+		w.after(w.between(0, time.Second), m.ensureUp)
+	}
 }

@@ -106,7 +106,7 @@ func TestSessionsOfPrograms(t *testing.T) {
 }
 
 // TestJobs lets 64 callers work under three nested limits, while faults happen. None may be refused
-// as a deadlock (see watch.refused), and after healing all must be served.
+// as a deadlock (see callWatch.refused), and after healing all must be served.
 func TestJobs(t *testing.T) {
 	var all Stats
 	for seed := range uint64(max(2, 4/slowly)) {

@@ -13,14 +13,14 @@ import (
 
 // step is one action of an operator. The average time between two steps of one kind is
 // Config.Steps. A step reports its request to the watch.
-type step func(w *world)
+type step func(w *fleet)
 
 func steps() []step {
-	return []step{(*world).forceSome, (*world).resumeSome, (*world).lookSome, (*world).reserveSome,
-		(*world).writeSome}
+	return []step{(*fleet).forceSome, (*fleet).resumeSome, (*fleet).lookSome, (*fleet).reserveSome,
+		(*fleet).writeSome}
 }
 
-func (w *world) walk() {
+func (w *fleet) walk() {
 	if w.cfg.Steps > 0 {
 		for _, s := range steps() {
 			w.pace(s)
@@ -28,7 +28,7 @@ func (w *world) walk() {
 	}
 }
 
-func (w *world) pace(s step) {
+func (w *fleet) pace(s step) {
 	w.after(w.between(0, 2*w.cfg.Steps), func() {
 		if w.quiet {
 			return
@@ -39,7 +39,7 @@ func (w *world) pace(s step) {
 }
 
 // order proposes a command on the leader, as for an admin client. The command may be lost.
-func (w *world) order(c lockfsm.Command) {
+func (w *fleet) order(c lockfsm.Command) {
 	l := w.leader()
 	if l == nil {
 		return
@@ -54,7 +54,7 @@ const hangs = time.Minute
 // forceSome ends a hold in the leader's state by force. It does so after a short time, or so late
 // that the hold has probably ended and another caller holds the key. Some orders hang in the leader
 // that was asked, and are proposed in its term, if at all.
-func (w *world) forceSome() {
+func (w *fleet) forceSome() {
 	l := w.leader()
 	if l == nil {
 		return
@@ -73,10 +73,10 @@ func (w *world) forceSome() {
 	term := l.Role().Term
 	w.after(w.between(0, thinks), func() {
 		token := seen.Token
-		if last := w.watch.reserved[token]; last != 0 && w.chance(0.5) {
+		if last := w.watch.stays.reserved[token]; last != 0 && w.chance(0.5) {
 			token += 1 + lockfsm.Token(w.rng.IntN(3)) // of a pass: the state must not end the stay
 		} else {
-			w.watch.forced.Asked(seen.Key, token)
+			w.watch.calls.forced.Asked(seen.Key, token)
 		}
 		w.note("%q is to be ended by force, with token %d", seen.Key, token)
 		order := lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: token, Record: []byte("people"),
@@ -85,7 +85,7 @@ func (w *world) forceSome() {
 			w.order(order)
 			return
 		}
-		w.watch.stats.ForcedLate++
+		w.stats.ForcedLate++
 		l.log.post(func(clock.Time) { l.core.Propose(term, order.Append(nil)) })
 	})
 }
@@ -93,7 +93,7 @@ func (w *world) forceSome() {
 // resumeSome makes a process request the resumption of a hold in the leader's state. The request
 // names the token of the hold. It is sent after a short time, or so late that the hold has
 // probably ended.
-func (w *world) resumeSome() {
+func (w *fleet) resumeSome() {
 	l := w.leader()
 	if l == nil {
 		return
@@ -109,7 +109,7 @@ func (w *world) resumeSome() {
 	m := w.any()
 	w.after(w.between(0, thinks), func() {
 		if p := m.proc; p != nil && !p.dead && !p.leaving && !w.quiet {
-			w.watch.forced.Asked(seen.Key, seen.Token)
+			w.watch.calls.forced.Asked(seen.Key, seen.Token)
 			p.resume(seen.Key, seen.Token)
 		}
 	})
@@ -121,8 +121,8 @@ func (p *proc) resume(key string, token lockfsm.Token) {
 	c.once, c.detaches = true, w.chance(0.3)
 	if w.chance(0.3) {
 		c.req.Terms.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
-		if known := w.watch.shorter[token]; known == 0 || c.req.Terms.Delay < known {
-			w.watch.shorter[token] = c.req.Terms.Delay
+		if known := w.watch.calls.shorter[token]; known == 0 || c.req.Terms.Delay < known {
+			w.watch.calls.shorter[token] = c.req.Terms.Delay
 		}
 	}
 	c.ask()

@@ -9,10 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
-// This file observes stays and passes, and counts the faults that meet them.
+// stayWatch observes stays and passes, and counts the faults that meet them.
+type stayWatch struct {
+	*sight
+	steps    *leaseWatch
+	reserved map[lockfsm.Token]lockfsm.Token // the first and the last token of each stay
+	recalled func(*machine)                  // called when a recall of a stay begins; may be nil
+}
 
 // stay observes an outcome of the core for a request of the stays.
-func (o *watch) stay(s *ownClient, out *client.Outcome) {
+func (o *stayWatch) stay(s *lease, out *client.Outcome) {
 	r := out.Request
 	q := r.Caller.(*stay.Request)
 	k := s.kept[q]
@@ -22,11 +28,11 @@ func (o *watch) stay(s *ownClient, out *client.Outcome) {
 		k.begun, k.leader = o.w.now, o.leader()
 		if r.Shared() {
 			k.terms.Permits = 1
-			o.stats.SharedStays++
+			o.w.stats.SharedStays++
 		}
 		s.kept[q] = k
-		o.stayStep(s, k, check.Keeps)
-		o.stats.Stays++
+		o.steps.stayStep(s, k, check.Keeps)
+		o.w.stats.Stays++
 		o.w.note("%v keeps %q with %d to %d", s, r.Key, k.first, k.last)
 		if g := o.groups[k.group]; g != nil {
 			g.acks.Granted(g.front, k.key, k.terms, k.first)
@@ -34,7 +40,7 @@ func (o *watch) stay(s *ownClient, out *client.Outcome) {
 	case client.OutcomeWanted, client.OutcomeAsked:
 		if k != nil && !k.recalled {
 			k.recalled = true
-			o.stayStep(s, k, check.RecallHeard)
+			o.steps.stayStep(s, k, check.RecallHeard)
 			o.hears(s, k)
 		}
 	case client.OutcomeYield:
@@ -43,11 +49,11 @@ func (o *watch) stay(s *ownClient, out *client.Outcome) {
 		}
 	case client.OutcomeLost:
 		if out.Why == client.LossLease {
-			o.stats.StaysLost++
+			o.w.stats.StaysLost++
 		}
 		o.w.note("%v has lost the stay of %q: %v", s, r.Key, out.Err)
 		if k != nil {
-			o.stayStep(s, k, check.Forgets)
+			o.steps.stayStep(s, k, check.Forgets)
 		}
 		delete(s.kept, q)
 	case client.OutcomeReleased:
@@ -62,15 +68,15 @@ func (o *watch) stay(s *ownClient, out *client.Outcome) {
 }
 
 // commands observes a command of the stays.
-func (o *watch) commands(s *ownClient, c *stay.Command) {
+func (o *stayWatch) commands(s *lease, c *stay.Command) {
 	k := s.kept[c.Request]
 	switch {
 	case c.Kind == stay.InUse:
-		o.stats.InUse++
+		o.w.stats.InUse++
 		o.w.note("%v says that %q is in use with %d", s, c.Request.Key, c.Token)
 	case c.Kind == stay.Release && k != nil:
 		k.released = true
-		o.stayStep(s, k, check.Forgets)
+		o.steps.stayStep(s, k, check.Forgets)
 		o.givesBack(s, k)
 		o.w.note("%v gives %q back after %d passes, recalled %v", s, c.Request.Key, k.passes, k.recalled)
 	}
@@ -78,11 +84,11 @@ func (o *watch) commands(s *ownClient, c *stay.Command) {
 
 // pass checks the grant of a pass. Calls of one process get the passes of a stay in the order in
 // which they were made.
-func (o *watch) pass(c *call) {
+func (o *stayWatch) pass(c *call) {
 	s := c.stay
-	o.stayStep(c.s, s, check.Passes)
-	if o.stats.Kept++; s.passes > 1 {
-		o.stats.Passes++
+	o.steps.stayStep(c.s, s, check.Passes)
+	if o.w.stats.Kept++; s.passes > 1 {
+		o.w.stats.Passes++
 	}
 	if c.token <= s.newest {
 		o.w.broken("%v call %d gets %q with token %d after %d", c.p, c.id, s.key, c.token, s.newest)
@@ -105,7 +111,7 @@ func (o *watch) pass(c *call) {
 }
 
 // mayReserve observes the tokens that the state reserves for stays.
-func (o *watch) mayReserve(r *lockfsm.Result) {
+func (o *stayWatch) mayReserve(r *lockfsm.Result) {
 	note := func(first, last lockfsm.Token) {
 		if first != 0 && last != 0 {
 			o.reserved[first] = last
@@ -116,23 +122,29 @@ func (o *watch) mayReserve(r *lockfsm.Result) {
 		note(r.Fired[i].Token, r.Fired[i].Last)
 	}
 	if r.Kind == lockfsm.Evict && r.Code == lockfsm.Kept {
-		o.stats.NotForced++
+		o.w.stats.NotForced++
 	}
 }
 
 // leader returns the process that leads, or nil.
-func (o *watch) leader() *proc {
-	if l := o.w.leader(); l != nil {
-		return l.p
+func (o *stayWatch) leader() *life {
+	var best *voter
+	for r := range o.replicas() {
+		if role := r.Role(); role.Leading && (best == nil || role.Term > best.Role().Term) {
+			best = r
+		}
 	}
-	return nil
+	if best == nil {
+		return nil
+	}
+	return best.p
 }
 
 // recalls observes that a request with these terms joins the queue of a key.
-func (o *watch) recalls(group uint64, key string, terms check.Terms) {
-	for p := range o.w.procs() {
+func (o *stayWatch) recalls(group uint64, key string, terms check.Terms) {
+	for p := range o.procs() {
 		asked := false
-		for _, s := range p.sessions.List() {
+		for _, s := range p.leases {
 			for _, k := range s.kept {
 				if k.key != key || k.group != group || k.asked != 0 || k.terms.Beside(terms) {
 					continue
@@ -140,7 +152,7 @@ func (o *watch) recalls(group uint64, key string, terms check.Terms) {
 				asked = true
 				k.asked, k.breaks = o.w.now, s.breaks
 				if k.released {
-					o.stats.Crossed++
+					o.w.stats.Crossed++
 				}
 			}
 		}
@@ -151,25 +163,25 @@ func (o *watch) recalls(group uint64, key string, terms check.Terms) {
 }
 
 // hears observes that a process hears the recall of a stay.
-func (o *watch) hears(s *ownClient, k *keptStay) {
+func (o *stayWatch) hears(s *lease, k *keptStay) {
 	if k.asked == 0 {
 		return
 	}
 	if s.breaks != k.breaks {
-		o.stats.RecallsLost++
+		o.w.stats.RecallsLost++
 	}
 	if o.w.now-k.asked > o.w.cfg.TTL/6 {
-		o.stats.RecallsLate++
+		o.w.stats.RecallsLate++
 	}
 }
 
 // givesBack observes the release of a stay.
-func (o *watch) givesBack(s *ownClient, k *keptStay) {
+func (o *stayWatch) givesBack(s *lease, k *keptStay) {
 	anyWaits := slices.ContainsFunc(s.calls, func(c *call) bool {
 		return c.kept && c.stage == waits && c.req.Key == k.key && c.req.Shared() == (k.terms.Permits > 0)
 	})
 	if leader := o.leader(); leader != nil && leader != k.leader {
-		o.stats.Moved++
+		o.w.stats.Moved++
 	}
 	tokens := k.last - k.first
 	if n := o.w.cfg.StayTokens; n > 0 {
@@ -177,22 +189,22 @@ func (o *watch) givesBack(s *ownClient, k *keptStay) {
 	}
 	switch {
 	case k.recalled:
-		o.stats.Recalled++
+		o.w.stats.Recalled++
 	case k.yields:
-		o.stats.Yielded++
+		o.w.stats.Yielded++
 	case k.last != 0 && k.passes > 0 && k.newest >= k.first+tokens:
-		o.stats.UsedUp++
+		o.w.stats.UsedUp++
 	case anyWaits && o.w.now-k.begun >= o.w.cfg.TTL:
-		o.stats.Aged++
+		o.w.stats.Aged++
 	}
 }
 
 // diedKept observes that a process ends with its stays.
-func (o *watch) diedKept(p *proc) {
-	for _, s := range p.sessions.List() {
+func (o *stayWatch) diedKept(p *life) {
+	for _, s := range p.leases {
 		for q, k := range s.kept {
 			if !k.released && s.stays.IsFree(q) {
-				o.stats.Died++
+				o.w.stats.Died++
 			}
 		}
 	}

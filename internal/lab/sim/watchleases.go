@@ -12,20 +12,25 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file emits the lease steps of a run, which check.Leases compares with the rules of
+// leaseWatch passes the lease steps of a run to check.Leases, which compares them with the rules of
 // model/lease.pml. It decodes what clients and keepers send, and does not ask the cores.
+type leaseWatch struct {
+	*sight
+	leases check.Leases
+	asked  map[sessionOf]bool // sessions that their client has closed
+}
 
 // recallPasses is how many callers get a pass of a stay after its recall, see package stay.
 const recallPasses = 16
 
-func (o *watch) leaseStep(s check.LeaseStep) { o.w.must(o.leases.Step(&s)) }
+func (o *leaseWatch) leaseStep(s check.LeaseStep) { o.w.must(o.leases.Step(&s)) }
 
-func (o *watch) clientStep(of *ownClient, s check.LeaseStep) {
+func (o *leaseWatch) clientStep(of *lease, s check.LeaseStep) {
 	s.Client, s.Clock = of.traced, time.Duration(of.p.m.clock())
 	o.leaseStep(s)
 }
 
-func (o *watch) voterStep(r *ownReplica, s check.LeaseStep) {
+func (o *leaseWatch) voterStep(r *voter, s check.LeaseStep) {
 	s.Voter, s.Clock, s.Group = r.judgedAs, time.Duration(r.p.m.clock()), r.Group
 	o.leaseStep(s)
 }
@@ -33,7 +38,7 @@ func (o *watch) voterStep(r *ownReplica, s check.LeaseStep) {
 func traced(number int, name string) string { return "client " + strconv.Itoa(number) + " on " + name }
 
 // clientSends observes a frame of a client.
-func (o *watch) clientSends(of *ownClient, renewals, commands []byte) {
+func (o *leaseWatch) clientSends(of *lease, renewals, commands []byte) {
 	for len(renewals) > 0 {
 		r, rest, err := session.NextRenewal(renewals)
 		if o.w.must(err); err != nil {
@@ -71,7 +76,7 @@ func (o *watch) clientSends(of *ownClient, renewals, commands []byte) {
 }
 
 // each calls the callback with each reply of a frame.
-func (o *watch) each(replies []byte, f func(*session.Reply)) {
+func (o *leaseWatch) each(replies []byte, f func(*session.Reply)) {
 	for len(replies) > 0 {
 		r, rest, err := session.NextReply(replies)
 		if err != nil {
@@ -83,7 +88,7 @@ func (o *watch) each(replies []byte, f func(*session.Reply)) {
 }
 
 // clientHears observes a frame that a client has read.
-func (o *watch) clientHears(of *ownClient, replies []byte) {
+func (o *leaseWatch) clientHears(of *lease, replies []byte) {
 	has := of.status().Session
 	o.each(replies, func(r *session.Reply) {
 		s := check.LeaseStep{Session: r.Session, Epoch: r.Epoch, Number: r.Number, Seq: r.Seq, Nonce: r.Nonce, TTL: r.TTL,
@@ -102,22 +107,22 @@ func (o *watch) clientHears(of *ownClient, replies []byte) {
 	})
 }
 
-func (o *watch) published(of *ownClient, deadline clock.Time) {
+func (o *leaseWatch) published(of *lease, deadline clock.Time) {
 	o.clientStep(of, check.LeaseStep{Kind: check.Published, Deadline: time.Duration(deadline)})
 }
 
-func (o *watch) holdStep(c *call, kind check.LeaseStepKind) {
+func (o *leaseWatch) holdStep(c *call, kind check.LeaseStepKind) {
 	if !c.mayDoubt() { // a hold with a grace may be good again
 		o.clientStep(c.s, check.LeaseStep{Kind: kind, Token: c.stateToken()})
 	}
 }
 
-func (o *watch) stayStep(of *ownClient, k *keptStay, kind check.LeaseStepKind) {
+func (o *leaseWatch) stayStep(of *lease, k *keptStay, kind check.LeaseStepKind) {
 	o.clientStep(of, check.LeaseStep{Kind: kind, Token: k.first})
 }
 
 // renewalsCome observes that a frame arrives at a keeper.
-func (o *watch) renewalsCome(r *ownReplica, renewals []byte) {
+func (o *leaseWatch) renewalsCome(r *voter, renewals []byte) {
 	for len(renewals) > 0 {
 		one, rest, err := session.NextRenewal(renewals)
 		if err != nil {
@@ -128,13 +133,13 @@ func (o *watch) renewalsCome(r *ownReplica, renewals []byte) {
 	}
 }
 
-func (o *watch) round(r *ownReplica, kind check.LeaseStepKind, number uint64) {
+func (o *leaseWatch) round(r *voter, kind check.LeaseStepKind, number uint64) {
 	if number&keeper.SearchRound == 0 {
 		o.voterStep(r, check.LeaseStep{Kind: kind, Seq: number})
 	}
 }
 
-func (o *watch) keeperSends(r *ownReplica, replies []byte) {
+func (o *leaseWatch) keeperSends(r *voter, replies []byte) {
 	o.each(replies, func(reply *session.Reply) {
 		s := check.LeaseStep{Session: reply.Session, Epoch: reply.Epoch, Number: reply.Number, Seq: reply.Seq}
 		switch {
@@ -153,7 +158,7 @@ func (o *watch) keeperSends(r *ownReplica, replies []byte) {
 	})
 }
 
-func (o *watch) keeperProposes(r *ownReplica, term uint64, batch []byte) {
+func (o *leaseWatch) keeperProposes(r *voter, term uint64, batch []byte) {
 	for len(batch) > 0 {
 		one, rest, err := lockfsm.Next(batch)
 		if o.w.must(err); err != nil {
@@ -167,7 +172,7 @@ func (o *watch) keeperProposes(r *ownReplica, term uint64, batch []byte) {
 }
 
 // leaseResult observes a result that a replica applies, from an entry of the given term.
-func (o *watch) leaseResult(r *ownReplica, result *lockfsm.Result) {
+func (o *leaseWatch) leaseResult(r *voter, result *lockfsm.Result) {
 	if result.Code != lockfsm.Done {
 		return
 	}
@@ -193,7 +198,7 @@ func (o *watch) leaseResult(r *ownReplica, result *lockfsm.Result) {
 }
 
 // leaseTrail observes a grant or an end that a replica applies.
-func (o *watch) leaseTrail(r *ownReplica, e *history.Event) {
+func (o *leaseWatch) leaseTrail(r *voter, e *history.Event) {
 	s := check.LeaseStep{Session: e.Session, Number: e.Number}
 	switch {
 	case e.Kind == history.Grant && e.Seq != 0:
@@ -207,7 +212,7 @@ func (o *watch) leaseTrail(r *ownReplica, e *history.Event) {
 }
 
 // closesSession observes that a client sends the command that closes its session.
-func (o *watch) closesSession(s *ownClient, session lockfsm.SessionID) {
+func (o *leaseWatch) closesSession(s *lease, session lockfsm.SessionID) {
 	if !s.closes() && !s.p.leaving {
 		o.w.broken("%v closes its session %d, which it was not asked to", s, session)
 	}

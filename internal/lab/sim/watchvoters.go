@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
@@ -15,15 +16,28 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
+// voterWatch observes groups, their configurations, and the incarnations that belong to them.
+type voterWatch struct {
+	*sight
+	members   check.Members
+	foundings check.Groups
+	leaders   int // replicas that lead now, in any group
+	// if leaders is 0: when the last leader stopped leading, or zero if no voter has led yet
+	leaderless time.Duration
+	gaveUp     map[uint64]bool
+	bound      map[nodeid.ID]uint64 // the group to whose charter each incarnation was bound
+	changed    func(*machine)       // called when the first replica applies a configuration; may be nil
+}
+
 const charterAt = 1
 
-func (o *watch) begins(r *ownReplica, empty bool) {
+func (o *voterWatch) begins(r *voter, empty bool) {
 	o.w.must(o.members.Begins(r.Group, r.ID, nodeidtest.Number(r.p.instance), empty))
 }
 
-func (o *watch) stopped(r *ownReplica) { o.counts(r, false) }
+func (o *voterWatch) stopped(r *voter) { o.counts(r, false) }
 
-func (o *watch) counts(r *ownReplica, leads bool) {
+func (o *voterWatch) counts(r *voter, leads bool) {
 	if leads == r.counted {
 		return
 	}
@@ -36,7 +50,7 @@ func (o *watch) counts(r *ownReplica, leads bool) {
 	switch {
 	case leads:
 		if o.leaders == 0 && o.leaderless > 0 {
-			o.stats.Leaderless = max(o.stats.Leaderless, o.w.now-o.leaderless)
+			o.w.stats.Leaderless = max(o.w.stats.Leaderless, o.w.now-o.leaderless)
 		}
 		o.leaders++
 	default:
@@ -46,13 +60,13 @@ func (o *watch) counts(r *ownReplica, leads bool) {
 	}
 }
 
-func (o *watch) carries(r *ownReplica, step voters.Step) {
+func (o *voterWatch) carries(r *voter, step voters.Step) {
 	if slices.Contains(step.Remove, r.ID) || slices.Contains(step.Demote, r.ID) {
 		o.w.broken("%v leads and would take its own vote: %s", r.p, step.Why)
 	}
 }
 
-func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
+func (o *voterWatch) configured(r *voter, c *raftlog.Configuration) {
 	places := replica.Placed(c)
 	members := make([]check.Member, 0, len(places))
 	for _, v := range places {
@@ -74,12 +88,14 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	if c.Index == charterAt {
 		return
 	}
-	o.stats.Changes++
-	o.w.nemesis.pounce(r.p.m)
+	o.w.stats.Changes++
+	if o.changed != nil {
+		o.changed(r.p.m)
+	}
 	come := func(id uint64) bool { return !slices.Contains(c.Outgoing, id) }
 	gone := func(id uint64) bool { return !slices.Contains(c.Voters, id) }
 	if slices.ContainsFunc(c.Voters, come) && slices.ContainsFunc(c.Outgoing, gone) {
-		o.stats.Replaced++
+		o.w.stats.Replaced++
 	}
 	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.Group, c.Index, c.Voters, c.Outgoing, c.Learners)
 }
@@ -87,11 +103,11 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 // parts checks the leader's answer to an instance that is leaving. If the instance may stop
 // while others remain, its replica must not vote in the newest configuration that any replica
 // has applied.
-func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
+func (o *voterWatch) parts(p *life, raft uint64, said *cluster.VoterStatus) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return
 	}
-	o.stats.Leaves++
+	o.w.stats.Leaves++
 	g := o.groups[p.group]
 	if g == nil || g.newest == nil {
 		return
@@ -103,9 +119,9 @@ func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 }
 
 // founders checks that only founders vote if the setting Founders is used.
-func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64) {
+func (o *voterWatch) founders(r *voter, places []founding.Voter, voters []uint64) {
 	for _, instance := range instances(places, voters) {
-		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {
+		if name := o.w.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {
 			o.w.broken("group %x has %q among its voters; the founders are %q", r.Group, name, o.w.cfg.Founders)
 		}
 	}
@@ -129,36 +145,93 @@ func instances(places []founding.Voter, ids []uint64) []nodeid.ID {
 	return list
 }
 
-// misplaced returns how the configuration of a healed group differs from the one that the rules
-// require, or "".
-func (w *world) misplaced(l *ownReplica) string {
-	eligible := 0
-	for _, m := range w.machines {
-		if !m.gone && (len(w.cfg.Founders) == 0 || slices.Contains(w.cfg.Founders, m.name)) {
-			eligible++
-		}
-	}
-	wanted := min(w.cfg.Voters, eligible)
-	votes := wanted - (wanted+1)%2
-	c := l.Configuration()
-	if len(c.Outgoing) > 0 || len(c.Voters) != votes || len(c.Learners) != wanted-votes {
-		return "the configuration is not what is wanted: " + configText(c)
-	}
-	missing := len(c.Members)
-	for r := range w.replicas() {
-		switch {
-		case replica.Names(c, r.ID, r.p.instance):
-			missing--
-		case r.Configuration().Index > 0:
-			return r.p.String() + " runs a replica that was removed"
-		}
-	}
-	if missing > 0 {
-		return "no process runs a replica of the configuration: " + configText(c)
-	}
-	return ""
-}
-
 func configText(c *raftlog.Configuration) string {
 	return fmt.Sprintf("voters %x, outgoing %x, learners %x at %d", c.Voters, c.Outgoing, c.Learners, c.Index)
+}
+
+// binds checks that an incarnation is never bound to two groups.
+func (o *voterWatch) binds(p *life) {
+	if p.core.Founding.Phase() != founding.Bound {
+		return
+	}
+	instance, group := p.core.Founding.Instance(), p.core.Founding.Group()
+	if was := o.bound[instance]; was != 0 && was != group {
+		o.w.broken("%v is bound to group %x, and was bound to group %x in the same life", p, group, was)
+	}
+	o.bound[instance] = group
+}
+
+// leaves checks a restart in place. An instance with a disk may leave its group only if operators
+// have given up the group. A voter without a disk may leave only a group that can no longer elect
+// a leader. In a run with an insider, the second rule is not checked.
+func (o *voterWatch) leaves(p *life) {
+	switch {
+	case !p.member || o.gaveUp[p.group]:
+	case p.m.disk != nil:
+		o.w.broken("%v leaves group %x, which its disk has and people have not given up", p, p.group)
+	case p.voter != nil && !o.w.cfg.Insider && o.lives(p.voter):
+		o.w.broken("%v leaves group %x, in which it votes and a majority of the replicas runs", p, p.group)
+	}
+}
+
+// lives reports whether a running replica could win an election in its own configuration. It
+// considers only configurations in which the given voter votes. A replica votes for a candidate if
+// the last entry of the candidate's log is not older than its own last entry, and if the replica
+// knows the candidate.
+func (o *voterWatch) lives(of *voter) bool {
+	run := slices.DeleteFunc(slices.Collect(o.replicas()), func(r *voter) bool { return r.Group != of.Group })
+	return slices.ContainsFunc(run, func(candidate *voter) bool {
+		majority := func(voters []uint64) bool {
+			n := 0
+			for _, r := range run {
+				if slices.Contains(voters, r.ID) && !behind(candidate, r) &&
+					r.Speaks(r.p.core, candidate.ID, candidate.p.instance) {
+					n++
+				}
+			}
+			return 2*n > len(voters)
+		}
+		c := candidate.Configuration()
+		return candidate.Votes() && (slices.Contains(c.Voters, of.ID) || slices.Contains(c.Outgoing, of.ID)) &&
+			majority(c.Voters) && (len(c.Outgoing) == 0 || majority(c.Outgoing))
+	})
+}
+
+// behind reports whether raft refuses to vote: the last entry of the candidate is older than r's.
+func behind(candidate, r *voter) bool {
+	term, index, err := r.core.LastEntry()
+	r.p.w.must(err)
+	of, at, err := candidate.core.LastEntry()
+	r.p.w.must(err)
+	return of < term || of == term && at < index
+}
+
+func (o *voterWatch) founded(c *founding.Charter) {
+	if o.groups[c.Group] == nil {
+		o.groups[c.Group] = &group{charter: *c, delays: check.Delays{Drift: o.w.cfg.Drift + 1e-6}}
+	}
+}
+
+// born checks a group when the first replica has applied the command Born.
+func (o *voterWatch) born(r *voter) {
+	g := o.groups[r.Group]
+	if g.born {
+		return
+	}
+	g.born = true
+	o.w.stats.Groups++
+	for _, l := range g.charter.List {
+		if o.bound[l.Instance] != r.Group {
+			o.w.broken("group %x is born, and %s, which is on its list, was never bound to it", r.Group, l.Name)
+		}
+	}
+	o.w.note("group %x is born", r.Group)
+	var voters []uint64
+	for _, v := range g.charter.Voters {
+		voters = append(voters, nodeidtest.Number(v.Instance))
+	}
+	o.w.must(o.foundings.Born(r.Group, g.charter.FoundedUnixMS, voters...))
+	if o.w.cfg.Quiet && o.foundings.Needless() > 0 {
+		o.w.broken("group %x is born, and a group before it had a majority all the time", r.Group)
+	}
 }

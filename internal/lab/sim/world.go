@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/lab/timeline"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// world is the whole state of a run: the time, the scheduled functions and the machines. All random
-// numbers of a run, except those of raft, come from rng.
+// world is what a run has in common: the time, the scheduled functions, chance, and what is noted.
+// All random numbers of a run, except those of raft, come from rng.
 type world struct {
 	cfg      Config
 	rng      *rand.Rand
@@ -26,16 +29,13 @@ type world struct {
 	now      time.Duration // global time, which no core can read
 	due      schedule
 	sequence int
-	machines []*machine
-	net      network
-	watch    *watch
-	nemesis  nemesis
-	insider  *insider    // nil means none
-	told     int64       // MaxSessionBytes of instances that start now; zero means the default
-	calm     bool        // no more faults are caused
-	starts   func(*proc) // called when a process has started
-	beside   func()      // called with each fault
-	quiet    bool        // callers make no new calls
+	told     int64  // MaxSessionBytes of instances that start now; zero means the default
+	calm     bool   // no more faults are caused
+	beside   func() // called with each fault
+	odds     odds   // of the faults that happen now
+	stats    Stats
+	names    map[nodeid.ID]string // machine of each instance
+	quiet    bool                 // callers make no new calls
 	nonce    uint64
 	numbers  uint64 // the last number given to a call or to a run of a replica
 	streams  int    // number of streams in the recorded history
@@ -52,6 +52,17 @@ type world struct {
 	struck   []Strike
 	befallen [chances]int // how often each chance has come true
 	line     marks
+}
+
+// odds are the chances of the faults that may happen at each message, turn or save.
+type odds struct {
+	jitter   float64 // a long delay
+	repeat   float64 // a frame or a raft message is delivered twice
+	drop     float64 // a send fails because its queue is full
+	sluggish float64
+	brittle  float64
+	slowDisk float64
+	hungSnap float64
 }
 
 type scheduled struct {
@@ -83,15 +94,7 @@ func newWorld(cfg Config) *world {
 	w := &world{cfg: cfg, rng: rand.New(source), source: source, line: marks{on: cfg.Verbose},
 		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)),
 		opening:  rand.New(rand.NewPCG(cfg.Seed, 0x6f70656e)), run: fnv.New64a(), verbose: cfg.Verbose,
-		now: time.Hour, starts: func(*proc) {}, beside: func() {}}
-	w.net = newNetwork(w)
-	w.watch = newWatch(w)
-	for i := range cfg.Machines {
-		w.machines = append(w.machines, newMachine(w, i))
-	}
-	if cfg.Insider {
-		w.infiltrate()
-	}
+		now: time.Hour, beside: func() {}, names: map[nodeid.ID]string{}}
 	return w
 }
 
@@ -118,54 +121,10 @@ func (w *world) pass(until time.Duration, done func() bool) bool {
 	return false
 }
 
-func (w *world) procs() iter.Seq[*proc] {
-	return func(yield func(*proc) bool) {
-		for _, m := range w.machines {
-			if m.proc != nil && !yield(m.proc) {
-				return
-			}
-		}
-	}
-}
-
-// clientsOf returns the clients of all sessions of all processes.
-func (w *world) clientsOf() iter.Seq[*ownClient] {
-	return func(yield func(*ownClient) bool) {
-		for p := range w.procs() {
-			for _, s := range p.sessions.List() {
-				if !yield(s) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (w *world) replicas() iter.Seq[*ownReplica] {
-	return func(yield func(*ownReplica) bool) {
-		for p := range w.procs() {
-			if p.replica != nil && !yield(p.replica) {
-				return
-			}
-		}
-	}
-}
-
-func (w *world) leader() (best *ownReplica) {
-	for r := range w.replicas() {
-		if role := r.Role(); role.Leading && (best == nil || role.Term > best.Role().Term) {
-			best = r
-		}
-	}
-	return best
-}
-
 // without returns a copy of a list without one of its elements.
 func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
 }
-
-func (w *world) any() *machine { return w.machines[w.rng.IntN(len(w.machines))] }
 
 func (w *world) between(a, b time.Duration) time.Duration {
 	return a + time.Duration(w.rng.Int64N(int64(max(b-a, 0))+1))
@@ -227,8 +186,8 @@ func (w *world) since(noted int) string {
 func (w *world) page() time.Duration { return w.now - time.Hour }
 
 // loses observes that a message is lost.
-func (w *world) loses(from *machine, to, format string, args ...any) {
-	w.line.add(timeline.Lost, w.page(), from.name, to, format, args...)
+func (w *world) loses(from, to, format string, args ...any) {
+	w.line.add(timeline.Lost, w.page(), from, to, format, args...)
 }
 
 func (w *world) id() uint64 { return w.rng.Uint64()>>8 | 1 }
@@ -268,4 +227,28 @@ func (w *world) must(err error) {
 	if err != nil {
 		w.broken("%v", err)
 	}
+}
+
+func (w *world) random() founding.Random {
+	r := founding.Random{Instance: nodeidtest.ID(w.id()), Group: w.id(), Spread: w.rng.Uint64()}
+	for i := range r.Raft {
+		r.Raft[i] = w.id()
+	}
+	return r
+}
+
+func (w *world) newNonce() (n lockfsm.Nonce) {
+	w.nonce++
+	for i := range 8 {
+		n[i] = byte(w.nonce >> (8 * i))
+	}
+	n[15] = 1
+	return n
+}
+
+// opens reports whether programs open sessions.
+func (w *world) opens() bool { return w.cfg.Own > 0 && !w.quiet }
+
+func (w *world) spread(d time.Duration) time.Duration {
+	return time.Duration(w.opening.Int64N(int64(d) + 1))
 }
