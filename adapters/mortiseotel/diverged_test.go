@@ -44,20 +44,36 @@ func TestEachFigureHasItsField(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*mortise.Status)
 		want   map[string]float64
+		gone   []string
 	}{
 		"a faulty disk": {func(s *mortise.Status) { s.Disk = &mortise.DiskFault{State: mortise.DiskHung} },
-			map[string]float64{table.DiskFault: 1}},
+			map[string]float64{table.DiskFault: 1}, nil},
 		"a full disk": {func(s *mortise.Status) { s.Disk = &mortise.DiskFault{State: mortise.DiskLow} },
-			map[string]float64{table.DiskLow: 1}},
-		"failed":    {func(s *mortise.Status) { s.Err = errors.New("x") }, map[string]float64{table.Failed: 1}},
-		"no leader": {func(s *mortise.Status) { s.Leader = "" }, map[string]float64{table.LeaderKnown: 0}},
-		"follows":   {func(s *mortise.Status) { s.Leading = false }, map[string]float64{table.LeaderHere: 0}},
+			map[string]float64{table.DiskLow: 1}, nil},
+		"failed":    {func(s *mortise.Status) { s.Err = errors.New("x") }, map[string]float64{table.Failed: 1}, nil},
+		"no leader": {func(s *mortise.Status) { s.Leader = "" }, map[string]float64{table.LeaderKnown: 0}, nil},
+		"follows":   {func(s *mortise.Status) { s.Leading = false }, map[string]float64{table.LeaderHere: 0}, nil},
 		"more stand by": {func(s *mortise.Status) { s.Standby = 10 },
-			map[string]float64{table.Standby: 10, table.Waiters: 0}},
+			map[string]float64{table.Standby: 10, table.Waiters: 0}, nil},
+		"all stand by": {func(s *mortise.Status) { s.Standby = 9 },
+			map[string]float64{table.Standby: 9, table.Waiters: 0}, nil},
+		"two silent voters": {func(s *mortise.Status) {
+			s.Health = &mortise.Health{Members: 17, Surplus: 18, Missing: make([]mortise.MissingVoter, 2)}
+		}, map[string]float64{table.Missing: 2}, nil},
+		"as many voters as wanted": {func(s *mortise.Status) { s.VotersWanted = 2 },
+			map[string]float64{table.Missing: 0}, nil},
+		"more voters than wanted": {func(s *mortise.Status) { s.VotersWanted = 1 },
+			map[string]float64{table.Missing: 0}, nil},
+		"no vote": {func(s *mortise.Status) { s.Votes = false }, nil, []string{table.Term, table.Starved}},
+		"no leader's view": {func(s *mortise.Status) { s.Health = nil }, nil,
+			[]string{table.Members, table.Missing, table.Surplus, table.Diverged}},
 	} {
 		changed, all := s, maps.Clone(want)
 		c.change(&changed)
 		maps.Copy(all, c.want)
+		for _, name := range c.gone {
+			delete(all, name)
+		}
 		if got := figures(changed); !maps.Equal(got, all) {
 			t.Errorf("%s: %v\nwant %v", what, got, all)
 		}

@@ -18,16 +18,15 @@ var ErrWait = errors.New("mortisepair: not locked within the wait limit")
 // never after Do has returned. So if fn did not begin, the caller may call another Locker.
 type attempt struct {
 	wait  time.Duration // the time within which fn must begin; zero means no limit besides ctx
-	admit func() error  // called once, just before fn; an error keeps fn from running; may be nil
+	admit func()        // called once, just before fn; may be nil
 	phase atomic.Int32
 }
 
 // The phases of an attempt. The first phase is waiting. It changes once, to begun, expired or
-// over. Only begun can then change to refused.
+// over.
 const (
 	waiting = iota
 	begun   // fn is running or has run
-	refused // admit returned an error
 	expired // the wait limit has passed
 	over    // Do has returned while the phase was waiting
 )
@@ -42,10 +41,7 @@ func (a *attempt) do(ctx context.Context, l locker.Locker, key string,
 			return errors.New("mortisepair: the Locker ran the function a second time, or after its caller had given up")
 		}
 		if a.admit != nil {
-			if err := a.admit(); err != nil {
-				a.phase.Store(refused)
-				return err
-			}
+			a.admit()
 		}
 		// Without a token in ctx, TokenFrom would return the token of an outer lock.
 		if found, ok := locker.TokenFrom(ctx); !ok || found != token {

@@ -142,10 +142,9 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	fn func(context.Context, locker.Token) error) (began bool, err error) {
 	verdict, cause := failure, errors.New("mortisepair: the Locker panicked")
 	defer func() { b.report(turn, verdict, cause) }()
-	a := attempt{wait: b.config.Wait, admit: func() error {
+	a := attempt{wait: b.config.Wait, admit: func() {
 		b.report(turn, success, nil) // reported here because fn may run for hours
 		verdict = neither
-		return nil
 	}}
 	began, err = a.do(ctx, b.config.Locker, key, func(ctx context.Context, token locker.Token) error {
 		return fn(via(ctx, Primary), token)
