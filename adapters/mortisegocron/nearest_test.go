@@ -1,6 +1,7 @@
 package mortisegocron
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,9 +44,16 @@ func TestNearestTick(t *testing.T) {
 		now, want string
 		gap       time.Duration
 	}{
-		"at the tick":           {tick.Every(time.Minute), "2026-05-04T10:07:00Z", "2026-05-04T10:07:00Z", time.Minute},
-		"a little late":         {tick.Every(time.Minute), "2026-05-04T10:07:29.9Z", "2026-05-04T10:07:00Z", time.Minute},
-		"a little early":        {tick.Every(time.Minute), "2026-05-04T10:06:59.999Z", "2026-05-04T10:07:00Z", time.Minute},
+		"at the tick":    {tick.Every(time.Minute), "2026-05-04T10:07:00Z", "2026-05-04T10:07:00Z", time.Minute},
+		"a little late":  {tick.Every(time.Minute), "2026-05-04T10:07:29.9Z", "2026-05-04T10:07:00Z", time.Minute},
+		"a little early": {tick.Every(time.Minute), "2026-05-04T10:06:59.999Z", "2026-05-04T10:07:00Z", time.Minute},
+		"in the middle":  {tick.Every(time.Minute), "2026-05-04T10:07:30Z", "2026-05-04T10:07:00Z", time.Minute},
+		"after the middle": {tick.Every(time.Minute), "2026-05-04T10:07:30.000000001Z", "2026-05-04T10:08:00Z",
+			time.Minute},
+		"the smallest gap": {tick.Every(minGap), "2026-05-04T10:07:00.014Z", "2026-05-04T10:07:00.01Z", minGap},
+		"uneven nanoseconds": {list{at("2026-05-04T10:07:00.123456789Z"), at("2026-05-04T10:08:00.987654321Z")},
+			"2026-05-04T10:07:01Z", "2026-05-04T10:07:00.123456789Z", time.Minute + 864197532},
+		"long before the first": {once, "2006-01-01T00:00:00Z", "2026-01-01T00:00:00Z", 2 * lookBack},
 		"after a weekend":       {workdays, "2026-05-04T09:30:01Z", "2026-05-04T09:30:00Z", 24 * time.Hour},
 		"early after a weekend": {workdays, "2026-05-04T09:29:59Z", "2026-05-04T09:30:00Z", 72 * time.Hour},
 		"every four years":      {leap, "2026-05-04T09:29:59Z", "2028-02-29T00:00:00Z", 4*365*24*time.Hour + 24*time.Hour},
@@ -57,11 +65,21 @@ func TestNearestTick(t *testing.T) {
 			t.Errorf("%s: %v, %v, %v, want %s and %v", what, got, gap, err, c.want, c.gap)
 		}
 	}
-	for what, schedule := range map[string]tick.Schedule{
-		"nil": nil, "no tick": list{}, "too close": tick.Every(time.Millisecond),
+	for want, schedule := range map[string]tick.Schedule{
+		"the schedule of the Locker is nil":      nil,
+		"the schedule of the Locker has no tick": list{},
+		"the ticks 2026-05-04 10:07:00 +0000 UTC and 2026-05-04 10:07:00.009999999 +0000 UTC are 9.999999ms apart: " +
+			"at least 10ms is needed": list{at("2026-05-04T10:07:00Z"), at("2026-05-04T10:07:00.009999999Z")},
+		"the schedule of the Locker has no tick ": list{at("2006-05-04T10:07:00Z")}, // too long ago
 	} {
-		if got, _, err := nearest(schedule, at("2026-05-04T10:07:00Z")); err == nil {
-			t.Errorf("%s: %v and no error", what, got)
+		got, gap, err := nearest(schedule, at("2026-05-04T10:07:00Z"))
+		if err == nil || err.Error() != strings.TrimSpace(want) || !got.IsZero() || gap != 0 {
+			t.Errorf("%v, %v, %v, want %s", got, gap, err, want)
+		}
+		_, lockErr := NewLocker(nil, schedule, Options{Now: func() time.Time { return at("2026-05-04T10:07:00Z") }}).
+			Lock(t.Context(), "job")
+		if whole := `mortisegocron: job "job" does not run here: ` + err.Error(); lockErr == nil || lockErr.Error() != whole {
+			t.Errorf("Lock: %v, want %s", lockErr, whole)
 		}
 	}
 }
