@@ -1,12 +1,15 @@
 package mortisecertmagic
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -123,6 +126,32 @@ func TestWhichEntryIsRenewed(t *testing.T) {
 		}
 		if err := held.Unlock(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
+// timer.
+func TestTheContextsOfCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []context.Context
+		c := mortisetest.NewWith(t, 1, mortisetest.Options{MayHold: true, Configure: func(_ int, c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{
+				Acquired: func(ctx context.Context, _ mortise.LockEvent) any { all = append(all, ctx); return nil },
+				Unlocked: func(ctx context.Context, _ mortise.LockEvent) { all = append(all, ctx) }}
+		}})
+		s, ctx := Wrap(nil, c.Node(0), Options{}), t.Context()
+		if err := errors.Join(s.Lock(ctx, "job"), s.Unlock(ctx, "job")); err != nil {
+			t.Fatal(err)
+		}
+		all = all[1:] // the context of Lock is that of the caller
+		if len(all) != 1 {
+			t.Errorf("%d calls", len(all))
+		}
+		for i, ctx := range all {
+			if ctx.Err() == nil {
+				t.Errorf("the context of call %d goes on", i)
+			}
 		}
 	})
 }

@@ -139,3 +139,32 @@ func TestPutConflicts(t *testing.T) {
 		}
 	})
 }
+
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
+// timer.
+func TestTheContextsOfCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []context.Context
+		c := mortisetest.NewWith(t, 1, mortisetest.Options{MayHold: true, Configure: func(_ int, c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{
+				Acquired: func(ctx context.Context, _ mortise.LockEvent) any { all = append(all, ctx); return nil },
+				Unlocked: func(ctx context.Context, _ mortise.LockEvent) { all = append(all, ctx) }}
+		}})
+		lock, err := NewLocker(c.Node(0), tick.Every(time.Minute), Options{}).Lock(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all = all[:1] // the context of Unlock is that of the caller
+		if len(all) != 1 {
+			t.Errorf("%d calls", len(all))
+		}
+		for i, ctx := range all {
+			if ctx.Err() == nil {
+				t.Errorf("the context of call %d goes on", i)
+			}
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -77,4 +78,30 @@ func TestAProviderThatHasGivenUp(t *testing.T) {
 	if first.Token() != 0 || second.Token() != 0 {
 		t.Errorf("tokens %d and %d", first.Token(), second.Token())
 	}
+}
+
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
+// timer.
+func TestTheContextsOfCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []context.Context
+		c := mortisetest.NewWith(t, 1, mortisetest.Options{MayHold: true, Configure: func(_ int, c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{
+				Acquired: func(ctx context.Context, _ mortise.LockEvent) any { all = append(all, ctx); return nil },
+				Unlocked: func(ctx context.Context, _ mortise.LockEvent) { all = append(all, ctx) }}
+		}})
+		l := New(c.Node(0), "k")
+		if err := errors.Join(l.Lock(t.Context(), nil), l.Unlock(t.Context(), nil)); err != nil {
+			t.Fatal(err)
+		}
+		all = all[1:] // the context of Lock is that of the caller
+		if len(all) != 1 {
+			t.Errorf("%d calls", len(all))
+		}
+		for i, ctx := range all {
+			if ctx.Err() == nil {
+				t.Errorf("the context of call %d goes on", i)
+			}
+		}
+	})
 }

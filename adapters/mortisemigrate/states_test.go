@@ -1,6 +1,7 @@
 package mortisemigrate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -86,7 +87,7 @@ func short(err error) string {
 
 // TestEachMethodInEachState calls each method of a Driver in each state, with the lock of mortise
 // alone and with both, also if the wrapped driver fails. It compares with testdata/states.txt what
-// the call and Err return, what is called of the wrapped driver, and who holds the lock, at once
+// the call and Err return, what is called of the wrapped driver, and how many hold the lock, at once
 // and a minute later.
 func TestEachMethodInEachState(t *testing.T) {
 	lock := func(r *rig) { _ = r.d.Lock() }
@@ -187,4 +188,30 @@ func TestEachMethodInEachState(t *testing.T) {
 	if got := strings.Join(lines, "\n") + "\n"; got != string(want) {
 		t.Errorf("\n%s", got)
 	}
+}
+
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
+// timer.
+func TestTheContextsOfCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []context.Context
+		c := mortisetest.NewWith(t, 1, mortisetest.Options{MayHold: true, Configure: func(_ int, c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{
+				Acquired: func(ctx context.Context, _ mortise.LockEvent) any { all = append(all, ctx); return nil },
+				Unlocked: func(ctx context.Context, _ mortise.LockEvent) { all = append(all, ctx) }}
+		}})
+		var calls []string
+		d := Wrap(noted{&calls, new(string)}, c.Node(0), "k", Options{})
+		if err := errors.Join(d.Lock(), d.Unlock()); err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 2 {
+			t.Errorf("%d calls", len(all))
+		}
+		for i, ctx := range all {
+			if ctx.Err() == nil {
+				t.Errorf("the context of call %d goes on", i)
+			}
+		}
+	})
 }

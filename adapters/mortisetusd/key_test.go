@@ -1,12 +1,14 @@
 package mortisetusd
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -45,5 +47,29 @@ func TestWhatALockAsks(t *testing.T) {
 		mustUnlock(t, l)
 		mustUnlock(t, l)
 		c.Await("uploads/one", 0, 0)
+	})
+}
+
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
+// timer.
+func TestTheContextsOfCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []context.Context
+		c := mortisetest.NewWith(t, 1, mortisetest.Options{MayHold: true, Configure: func(_ int, c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{
+				Acquired: func(ctx context.Context, _ mortise.LockEvent) any { all = append(all, ctx); return nil },
+				Unlocked: func(ctx context.Context, _ mortise.LockEvent) { all = append(all, ctx) }}
+		}})
+		l := lockOf(t, c, 0, "one")
+		mustLock(t, l, never(t)) // it ends the context, as tusd does
+		mustUnlock(t, l)
+		if len(all) != 2 {
+			t.Errorf("%d calls", len(all))
+		}
+		for i, ctx := range all {
+			if ctx.Err() == nil {
+				t.Errorf("the context of call %d goes on", i)
+			}
+		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // TestEachMethodInEachState calls each method of a lock in each state, and compares all that it
-// returns, how long it takes, and who holds the lock after it. No goroutine is left.
+// returns, how long it takes, and the holder of the lock after it. No goroutine is left.
 func TestEachMethodInEachState(t *testing.T) {
 	must := func(t *testing.T, err error) {
 		t.Helper()
@@ -147,4 +147,32 @@ func TestThePrefix(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
+}
+
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
+// timer.
+func TestTheContextsOfCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []context.Context
+		c := mortisetest.NewWith(t, 1, mortisetest.Options{MayHold: true, Configure: func(_ int, c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{
+				Acquired: func(ctx context.Context, _ mortise.LockEvent) any { all = append(all, ctx); return nil },
+				Unlocked: func(ctx context.Context, _ mortise.LockEvent) { all = append(all, ctx) }}
+		}})
+		l := lockOf(t, c, 0, "own", Options{})
+		if _, err := l.Lock(nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 2 {
+			t.Errorf("%d calls", len(all))
+		}
+		for i, ctx := range all {
+			if ctx.Err() == nil {
+				t.Errorf("the context of call %d goes on", i)
+			}
+		}
+	})
 }

@@ -48,10 +48,12 @@ func TestEachMethodInEachState(t *testing.T) {
 		gives    error // of Unlock or Resign of a lock that was taken
 		proclaim error // of Proclaim of a lock that was taken
 	}{
-		"never":    {take: false},
-		"held":     {take: true},
-		"lost":     {begin: lose, take: true, lost: true, session: ErrSessionExpired, gives: ErrSessionExpired, proclaim: ErrElectionNotLeader},
-		"closed":   {begin: func(_ *mortisetest.Cluster, s *Session) { _ = s.Close() }, take: true, session: ErrSessionExpired, proclaim: ErrElectionNotLeader},
+		"never": {take: false},
+		"held":  {take: true},
+		"lost": {begin: lose, take: true, lost: true, session: ErrSessionExpired, gives: ErrSessionExpired,
+			proclaim: ErrElectionNotLeader},
+		"closed": {begin: func(_ *mortisetest.Cluster, s *Session) { _ = s.Close() }, take: true,
+			session: ErrSessionExpired, proclaim: ErrElectionNotLeader},
 		"no lock":  {begin: func(_ *mortisetest.Cluster, s *Session) { _ = s.Close() }, session: ErrSessionExpired},
 		"canceled": {begin: func(_ *mortisetest.Cluster, s *Session) { s.cancel() }, take: true, session: ErrSessionExpired},
 	}
@@ -70,7 +72,8 @@ func TestEachMethodInEachState(t *testing.T) {
 						check(t, k.take(o))
 						token, work = o.Token(), o.Context(t.Context())
 						info, err := c.Node(0).Peek(t.Context(), "a")
-						if err != nil || info.Held != 1 || info.Queue[0].Token != token || info.Queue[0].Labels["mortise.purpose"] != k.label {
+						if err != nil || info.Held != 1 || info.Queue[0].Token != token ||
+							info.Queue[0].Labels["mortise.purpose"] != k.label {
 							t.Errorf("%s: %+v, %v", what, info, err)
 						}
 					}

@@ -88,7 +88,8 @@ func TestEachErrorOfObtain(t *testing.T) {
 				client.Failed = func(key string, err error) { failed = append(failed, key+": "+err.Error()) }
 			}
 			lock, err := client.Obtain(c.ctx, "k", time.Minute, nil)
-			if lock != nil || c.want != nil && err != c.want || c.want == nil && (!errors.Is(err, c.answer) || err.Error() != c.text) {
+			if lock != nil || c.want != nil && err != c.want ||
+				c.want == nil && (!errors.Is(err, c.answer) || err.Error() != c.text) {
 				t.Errorf("%v: %v, %v, want %v %s", c.answer, lock, err, c.want, c.text)
 			}
 			want := []string{c.failed}
@@ -157,7 +158,8 @@ func TestTheLimitsOfATTL(t *testing.T) {
 			check(t, lock.Release(t.Context()))
 		}
 		_, err := Obtain(t.Context(), c.Node(0), "a", time.Minute, &Options{Token: "x"})
-		if err == nil || err.Error() != "mortise: bad request: redislock: Options.Token must be empty: the group gives the token" {
+		const text = "mortise: bad request: redislock: Options.Token must be empty: the group gives the token"
+		if err == nil || err.Error() != text {
 			t.Errorf("a token: %v", err)
 		}
 		lock, err := Obtain(t.Context(), c.Node(0), "a", 1, nil)
@@ -206,7 +208,8 @@ func TestEachMethodAfterEachEnd(t *testing.T) {
 			if ttl, err := l.TTL(t.Context()); ttl != c.ttl || err != nil {
 				t.Errorf("%s: TTL %v, %v, want %v", what, ttl, err, c.ttl)
 			}
-			if err := l.Err(); (err == nil) != (c.err == nil) || !errors.Is(err, c.err) || (work.Err() == nil) != (c.err == nil) {
+			if err := l.Err(); (err == nil) != (c.err == nil) || !errors.Is(err, c.err) ||
+				(work.Err() == nil) != (c.err == nil) {
 				t.Errorf("%s: %v, want %v; the context: %v", what, err, c.err, work.Err())
 			}
 			if l.Key() != "a" || l.Metadata() != "m" || l.Token() != fmt.Sprint(uint64(l.Fence())) ||

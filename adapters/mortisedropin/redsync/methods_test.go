@@ -250,7 +250,8 @@ func TestExtendTakesTheLockAgain(t *testing.T) {
 				!want && (err != ErrExtendFailed || m.Token() != first) || time.Now() != begin {
 				t.Errorf("%+v: %v, %v, tokens %d and %d, after %v", s, ok, err, first, m.Token(), time.Since(begin))
 			}
-			if err := m.Err(); !want && (!errors.Is(err, ErrExtendFailed) || errors.Is(err, mortise.ErrHeld) != (s.again && s.taken) ||
+			if err := m.Err(); !want && (!errors.Is(err, ErrExtendFailed) ||
+				errors.Is(err, mortise.ErrHeld) != (s.again && s.taken) ||
 				errors.Is(err, hold.ErrExpired) != !s.again) {
 				t.Errorf("%+v: because of %v", s, err)
 			}

@@ -135,7 +135,8 @@ func TestEachMethodInEachState(t *testing.T) {
 					if taken == nil {
 						taken = next.Unlock(t.Context())
 					}
-					if !errors.Is(err, reasons[now]) || now == held && err != nil || errors.Is(taken, mortise.ErrHeld) != (now == held) ||
+					if !errors.Is(err, reasons[now]) || now == held && err != nil ||
+						errors.Is(taken, mortise.ErrHeld) != (now == held) ||
 						now != held && taken != nil {
 						t.Errorf("%s, %s: %v, want %v; for another caller: %v", state, method, err, reasons[now], taken)
 					}
@@ -144,4 +145,33 @@ func TestEachMethodInEachState(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
+// timer.
+func TestTheContextsOfCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []context.Context
+		c := mortisetest.NewWith(t, 1, mortisetest.Options{MayHold: true, Configure: func(_ int, c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{
+				Acquired: func(ctx context.Context, _ mortise.LockEvent) any { all = append(all, ctx); return nil },
+				Unlocked: func(ctx context.Context, _ mortise.LockEvent) { all = append(all, ctx) }}
+		}})
+		lock, err := c.Node(0).Lock(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := New(lock, 0).Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all = all[1:] // the context of Lock is that of the caller
+		if len(all) != 1 {
+			t.Errorf("%d calls", len(all))
+		}
+		for i, ctx := range all {
+			if ctx.Err() == nil {
+				t.Errorf("the context of call %d goes on", i)
+			}
+		}
+	})
 }

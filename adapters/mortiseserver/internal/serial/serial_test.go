@@ -204,3 +204,31 @@ func TestAPanicReleasesTheLock(t *testing.T) {
 		cluster.Await("a", 0, 0)
 	})
 }
+
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
+// timer.
+func TestTheContextsOfCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []context.Context
+		c := mortisetest.NewWith(t, 1, mortisetest.Options{MayHold: true, Configure: func(_ int, c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{
+				Acquired: func(ctx context.Context, _ mortise.LockEvent) any { all = append(all, ctx); return nil },
+				Unlocked: func(ctx context.Context, _ mortise.LockEvent) { all = append(all, ctx) }}
+		}})
+		var under context.Context
+		if _, err := Do(t.Context(), c.Node(0), mortise.Request{Key: "a"}, 0, func(ctx context.Context) {
+			under = ctx
+		}); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, under)
+		if len(all) != 3 {
+			t.Errorf("%d calls", len(all))
+		}
+		for i, ctx := range all {
+			if ctx.Err() == nil {
+				t.Errorf("the context of call %d goes on", i)
+			}
+		}
+	})
+}
