@@ -80,8 +80,8 @@ func TestAProviderThatHasGivenUp(t *testing.T) {
 	}
 }
 
-// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
-// timer.
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with
+// its timer.
 func TestTheContextsOfCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []context.Context

@@ -87,8 +87,8 @@ func short(err error) string {
 
 // TestEachMethodInEachState calls each method of a Driver in each state, with the lock of mortise
 // alone and with both, also if the wrapped driver fails. It compares with testdata/states.txt what
-// the call and Err return, what is called of the wrapped driver, and how many hold the lock, at once
-// and a minute later.
+// the call and Err return, what is called of the wrapped driver, and how many hold the lock, at
+// once and a minute later.
 func TestEachMethodInEachState(t *testing.T) {
 	lock := func(r *rig) { _ = r.d.Lock() }
 	states := map[string]func(t *testing.T, r *rig){
@@ -190,8 +190,8 @@ func TestEachMethodInEachState(t *testing.T) {
 	}
 }
 
-// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with its
-// timer.
+// TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with
+// its timer.
 func TestTheContextsOfCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []context.Context
