@@ -108,4 +108,8 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s was read as %d", wrong, back)
 		}
 	}
+	back = 5
+	if json.Unmarshal([]byte(`7`), &back) == nil || back != 5 {
+		t.Errorf("what is no text has changed the token to %d", back)
+	}
 }

@@ -140,6 +140,9 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 			c.Lose(1)
 			_, _ = c.Node(1).Lock(context.Background(), "z")
 		}, Options{}, []string{`node 1 holds 1 locks and 0 calls wait for one ("z"): `}},
+		"cut off": {func(c *Cluster, _ *mortise.Lock) { c.Isolate(1) },
+			configured(func(c *mortise.Config) { c.SessionTTL = time.Minute }),
+			[]string{`node 1 holds 1 locks and 0 calls wait for one ("orders/42"): `}},
 		"no leader": {func(c *Cluster, _ *mortise.Lock) { c.Kill(0); c.Kill(2) },
 			configured(func(c *mortise.Config) { c.SessionTTL = time.Minute }),
 			[]string{"node 1 holds 1 locks and 0 calls wait for one: "}},

@@ -125,8 +125,15 @@ func TestNodesThatAreNotThereAreNamed(t *testing.T) {
 		"Lose": func(c *Cluster) { c.Lose(4) }, "Leap": func(c *Cluster) { c.Leap(4, 1) },
 		"Drift": func(c *Cluster) { c.Drift(4, 1) }, "AwaitHolder": func(c *Cluster) { c.AwaitHolder("k", 4) },
 	} {
-		failures := record(t, func(t testing.TB) { do(idle(t, 4, Options{})) })
+		var c *Cluster
+		failures := record(t, func(t testing.TB) {
+			c = idle(t, 4, Options{})
+			do(c)
+		})
 		wantFailures(t, what, failures, "there is no node 4 in a cluster of 4")
+		if len(c.cuts)+len(c.closed) != 0 && what != "Isolate" { // which begins with the nodes that are there
+			t.Errorf("%s: cut are %v", what, c.cuts)
+		}
 	}
 	for nodes, want := range map[int]string{0: "0 nodes", maxNodes + 1: "257 nodes"} {
 		wantFailures(t, want, record(t, func(t testing.TB) { New(t, nodes) }), want)

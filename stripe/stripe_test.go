@@ -298,3 +298,40 @@ func TestAllAndAnyTogetherEnd(t *testing.T) {
 		t.Fatalf("%v: %d writes, want %d", guarded, sum, 4*25*5)
 	}
 }
+
+// Unlock sends all releases, the highest stripe first, before it waits for the first.
+func TestUnlockBeginsWithTheHighest(t *testing.T) {
+	node, ctx := solo(t), bounded(t)
+	all, err := newSet(t, node, 4).All(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher := node.Locker.(*mortise.Node)
+	var released sync.WaitGroup
+	defer released.Wait()
+	begun, freed := false, []string(nil)
+	for e, err := range watcher.Watch(ctx, "seats/", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Kind {
+		case mortise.EventCurrent:
+			if !begun {
+				begun = true
+				released.Go(func() {
+					if err := all.Unlock(ctx); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		case mortise.EventFreed:
+			freed = append(freed, e.Key)
+		}
+		if len(freed) == 4 {
+			break
+		}
+	}
+	if want := []string{"seats/3", "seats/2", "seats/1", "seats/0"}; !slices.Equal(freed, want) {
+		t.Errorf("released in the order %q, want %q", freed, want)
+	}
+}

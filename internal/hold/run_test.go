@@ -41,8 +41,11 @@ func (f *fake) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-func (f *fake) Regain(context.Context) error {
+func (f *fake) Regain(ctx context.Context) error {
 	f.regained++
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if f.regain == nil {
 		f.over, f.end = context.WithCancelCause(context.Background())
 	}
@@ -66,7 +69,8 @@ func TestEachEndOfATurn(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		acquire error
-		stops   bool // the context of Run ends in acquire
+		stops   bool  // the context of Run ends in acquire
+		early   error // the hold has ended before the function is called
 		late    error
 		regain  error
 		fn      call
@@ -118,6 +122,16 @@ func TestEachEndOfATurn(t *testing.T) {
 				waits(ctx)
 				return failed
 			}, want: failed, over: true, calls: 1},
+		{name: "lost before it", early: lost, reports: "7 " + lost.Error()},
+		{name: "in jeopardy before it, and regained", early: mortise.ErrInJeopardy, over: true, calls: 1,
+			fn: func(context.Context, *fake, context.CancelCauseFunc) error { return nil }},
+		{name: "in jeopardy, and the end", want: stop, over: true, calls: 1,
+			fn: func(ctx context.Context, f *fake, cancel context.CancelCauseFunc) error {
+				f.end(mortise.ErrInJeopardy)
+				waits(ctx)
+				cancel(stop)
+				return nil
+			}},
 		{name: "in jeopardy and regained", fn: func(ctx context.Context, f *fake, _ context.CancelCauseFunc) error {
 			if f.regained == 0 {
 				f.end(mortise.ErrInJeopardy)
@@ -158,6 +172,9 @@ func TestEachEndOfATurn(t *testing.T) {
 					}
 					f := &fake{token: 7, late: row.late, regain: row.regain}
 					f.over, f.end = context.WithCancelCause(context.Background())
+					if row.early != nil {
+						f.end(row.early)
+					}
 					holds = append(holds, f)
 					return f, nil
 				}, func(ctx context.Context, f *fake) error {
