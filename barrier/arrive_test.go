@@ -86,13 +86,14 @@ func TestEachWithdrawal(t *testing.T) {
 		want  string
 		calls string
 	}{
-		"in":       {in, why, nil, nil, "why", "[peek k put k " + others + " after 3 peek k]"},
-		"not in":   {others, why, nil, nil, "why", "[peek k put k " + others + " after 3 peek k]"},
-		"alone":    {alone, why, nil, nil, "why", "[peek k put k  after 3 peek k]"},
-		"nothing":  {"", why, nil, nil, "why", "[peek k]"},
-		"open":     {open, why, nil, nil, "<nil>", "[peek k]"},
-		"lost":     {in, lost, nil, nil, lost.Error(), "[peek k put k " + others + " after 3 peek k]"},
-		"conflict": {in, why, nil, []error{mortise.ErrConflict}, "why", "[peek k put k " + others + " after 3 peek k put k " + others + " after 3 peek k]"},
+		"in":      {in, why, nil, nil, "why", "[peek k put k " + others + " after 3 peek k]"},
+		"not in":  {others, why, nil, nil, "why", "[peek k put k " + others + " after 3 peek k]"},
+		"alone":   {alone, why, nil, nil, "why", "[peek k put k  after 3 peek k]"},
+		"nothing": {"", why, nil, nil, "why", "[peek k]"},
+		"open":    {open, why, nil, nil, "<nil>", "[peek k]"},
+		"lost":    {in, lost, nil, nil, lost.Error(), "[peek k put k " + others + " after 3 peek k]"},
+		"conflict": {in, why, nil, []error{mortise.ErrConflict}, "why",
+			"[peek k put k " + others + " after 3 peek k put k " + others + " after 3 peek k]"},
 		"open and lost": {open, lost, nil, nil, `barrier: "k" has opened, but the presence is lost: ` + lost.Error(),
 			"[peek k]"},
 		"unknown": {in, why, nil, []error{errDown}, "barrier: it is unknown whether \"k\" has opened with \"a\": why\ndown",
@@ -190,8 +191,8 @@ func TestEachStepOfAWait(t *testing.T) {
 	}
 }
 
-// TestHowAWaitGivesUp compares all calls, the error and the state of the participant, for each state
-// that it can find.
+// TestHowAWaitGivesUp compares all calls, the error and the state of the participant, for each
+// state that it can find.
 func TestHowAWaitGivesUp(t *testing.T) {
 	why := errors.New("why")
 	const in, passed, others = `{"kind":"cyclic barrier","size":3,"round":7,"passed":6,"in":["4","5"]}`,

@@ -82,8 +82,14 @@ func TestWhatIsRefusedAtOnce(t *testing.T) {
 		`be 1 to 128` {
 		t.Error(err)
 	}
-	for name, rule := range map[string]string{"": "it is empty", strings.Repeat("n", 129): "it has 129 bytes, more than 128",
-		"a\xff": "it is not UTF-8", "\na": "it has a control character", "a\nb": "it has a control character", "a": ""} {
+	for name, rule := range map[string]string{
+		"":                       "it is empty",
+		strings.Repeat("n", 129): "it has 129 bytes, more than 128",
+		"a\xff":                  "it is not UTF-8",
+		"\na":                    "it has a control character",
+		"a\nb":                   "it has a control character",
+		"a":                      "",
+	} {
 		want := "<nil>"
 		if rule != "" {
 			want = fmt.Sprintf("barrier: the name %.64q of a participant: %s", name, rule)
@@ -233,7 +239,8 @@ func TestViews(t *testing.T) {
 		"nothing": {mortise.KeyInfo{}, view{holders: map[mortise.Token]string{}}, "<nil>"},
 		"holds":   {mortise.KeyInfo{Queue: queue}, view{holders: holders}, "<nil>"},
 		"data":    {mortise.KeyInfo{Queue: queue, Data: data, Revision: 9}, view{r, 9, holders}, "<nil>"},
-		"other data": {mortise.KeyInfo{Data: []byte("x"), Revision: 9}, view{revision: 9, holders: map[mortise.Token]string{}},
+		"other data": {mortise.KeyInfo{Data: []byte("x"), Revision: 9},
+			view{revision: 9, holders: map[mortise.Token]string{}},
 			`barrier: the participants do not agree: the data of key "k" is not that of a cyclic barrier`},
 		"another kind": {mortise.KeyInfo{Data: []byte(`{"kind":"latch","size":3}`), Revision: 9},
 			view{record{Kind: kindLatch, Size: 3}, 9, map[mortise.Token]string{}},

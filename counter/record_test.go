@@ -47,7 +47,8 @@ func (p *played) Put(_ context.Context, key string, data []byte, revision uint64
 
 var errDown = errors.New("down")
 
-// TestAllThatACounterDoes compares every call of the node, with its data, and each result and error.
+// TestAllThatACounterDoes compares every call of the node, with its data, each result and each
+// error.
 func TestAllThatACounterDoes(t *testing.T) {
 	const id = "AAAAAAAAAAAAAAAAAAAAAAAAAA"
 	conflict := fmt.Errorf("so: %w", mortise.ErrConflict)
@@ -76,8 +77,9 @@ func TestAllThatACounterDoes(t *testing.T) {
 			[]string{"get k"}},
 		"a conflict": {played{puts: []error{conflict}}, false, 0, 5, "5 <nil>", []string{"get k",
 			put("counter 1\n5 1\n"+id+" 5\n", 0), "get k", put("counter 1\n5 1\n"+id+" 5\n", 0)}},
-		"it cannot be read":    {played{gets: []error{errDown}}, false, 0, 5, "0 down", []string{"get k"}},
-		"it cannot be written": {played{puts: []error{errDown}}, false, 0, 5, "0 down", []string{"get k", put("counter 1\n5 1\n"+id+" 5\n", 0)}},
+		"it cannot be read": {played{gets: []error{errDown}}, false, 0, 5, "0 down", []string{"get k"}},
+		"it cannot be written": {played{puts: []error{errDown}}, false, 0, 5, "0 down",
+			[]string{"get k", put("counter 1\n5 1\n"+id+" 5\n", 0)}},
 		"it fails after a conflict": {played{puts: []error{conflict}, gets: []error{nil, errDown}}, false, 0, 5, "0 down",
 			[]string{"get k", put("counter 1\n5 1\n"+id+" 5\n", 0), "get k"}},
 		"other data": {played{data: "x"}, false, 0, 5,
@@ -124,8 +126,8 @@ func TestAllThatACounterDoes(t *testing.T) {
 	}
 }
 
-// TestParseReadsWhatEncodeWrites compares whole records, around the number of results that are kept,
-// and refuses each text that encode does not write.
+// TestParseReadsWhatEncodeWrites compares whole records, around the number of results that are
+// kept, and refuses each text that encode does not write.
 func TestParseReadsWhatEncodeWrites(t *testing.T) {
 	for n := range 67 {
 		r := record{value: -5, count: uint64(n) + 1}

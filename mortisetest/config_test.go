@@ -149,8 +149,8 @@ func TestADialThatKillOvertakes(t *testing.T) {
 	}
 }
 
-// The clock of a node is stopped before its connections are cut, and goes on before they are healed:
-// a node must not receive data at a wrong time.
+// The clock of a node stops before its connections are cut, and goes on before they are healed,
+// because a node must not receive data at a wrong time.
 func TestAPauseIsOneOfTheClockFirst(t *testing.T) {
 	c := idle(t, 2, Options{})
 	node, err := mortise.Start(t.Context(), mortise.Config{})
@@ -192,8 +192,8 @@ func TestAPauseIsOneOfTheClockFirst(t *testing.T) {
 	}
 }
 
-// TestTheHoldsOfANode counts the holds of a node among those of others: holds of a shared key that
-// a list cuts short, of several keys, of a waiter, and one that LockDelay keeps.
+// TestTheHoldsOfANode counts the holds of a node among those of others. Some share a key with more
+// holders than a list shows, one is of several keys, one request waits, and LockDelay keeps one.
 func TestTheHoldsOfANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewWith(t, 3, Options{MayHold: true})
