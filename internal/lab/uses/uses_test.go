@@ -26,25 +26,30 @@ func plant(t *testing.T, files map[string]string) (root string) {
 }
 
 // In the package p, a and b use each other, by a type and by a method; c and d close a longer
-// cycle. The package q uses p, which closes none. A receiver, a field and a test are no uses.
+// cycle. The package q uses p, which closes none. A receiver, a field, a test, and what a file uses
+// of itself are no uses.
 func planted(t *testing.T) map[string]Files {
 	t.Helper()
 	t.Setenv("GOWORK", "off")
-	found, err := Of(plant(t, map[string]string{
+	root := plant(t, map[string]string{
 		"go.mod":        "module planted\n\ngo 1.25\n",
 		"p/a.go":        "package p; type A struct{ f int }; func (a A) use() { a.work(); D() }",
 		"p/b.go":        "package p; func (A) work() { var _ A }",
 		"p/c.go":        "package p; func C() { A{}.use() }",
 		"p/d.go":        "package p; func D() { C() }",
-		"p/e.go":        "package p; func E() { D(); D() }; func (a A) other() { _ = a.f }",
+		"p/e.go":        "package p; func E() { D(); D() }; func (a A) other() { _ = a.f; E() }",
 		"p/a_test.go":   "package p; var _ = E",
 		"q/q.go":        "package q; import \"planted/p\"; var X = p.E",
 		"root.go":       "package planted; const Two = 2 * one",
 		"other.go":      "package planted; const one = 1",
 		"p/other/no.go": "package other",
-	}), "./...")
+	})
+	found, err := Of(root, "./...")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if one, err := Of(root, "./q"); err != nil || len(one) != 1 || one["q"] == nil {
+		t.Errorf("of the package q: %v, %v", one, err)
 	}
 	return found
 }
