@@ -9,21 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Limits and times of a client.
-const (
-	frameBytes     = 256 << 10
-	windowBytes    = 1 << 20 // the most bytes of unanswered commands
-	requestBytes   = 64      // the size of a command without its key, rounded up
-	answerTime     = 500 * time.Millisecond
-	answerTTLParts = 6
-	waitFirst      = 50 * time.Millisecond
-	waitLongest    = 200 * time.Millisecond
-	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
-	movesAtOnce    = 3
-	forcedKept     = 256  // as many as the audit log of the group has
-	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
-)
-
 // Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
 // caller passes inputs of any kind, each with the current time, and then calls Turn. It must call
 // Turn again at the time that Next returns, or earlier. A Core is not safe for concurrent use.
@@ -139,12 +124,6 @@ func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 	}
 }
 
-// WantsNonce reports whether the core needs a fresh nonce before the next Flush.
-func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
-
-// GiveNonce sets the nonce for the next session.
-func (c *Core) GiveNonce(n lockfsm.Nonce) { c.spare = n }
-
 // Tick advances the time.
 func (c *Core) Tick(now clock.Time) {
 	c.begin(now)
@@ -225,14 +204,4 @@ func (c *Core) Status(now clock.Time) Status {
 		s.Leader, s.GraceUntil = c.target, c.graceUntil
 	}
 	return s
-}
-
-func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
-
-// ttl returns the granted TTL, or the requested TTL if none is granted.
-func (c *Core) ttl() time.Duration {
-	if c.lease.ttl != 0 {
-		return c.lease.ttl
-	}
-	return c.askTTL
 }

@@ -11,12 +11,6 @@ import (
 // This file gives holds weaker modes. The core sends a downgrade again after each Attach until
 // it is answered.
 
-// lowering is a downgrade that has begun, and what the hold includes after it.
-type lowering struct {
-	modes []lockfsm.Mode
-	grant lockfsm.Grant
-}
-
 // Downgrade gives the keys of a hold these modes, in the order of its [Hold.Grant], and keeps its
 // token; see lockfsm.Downgrade and lockfsm.Grant.Readers. The client owns modes. A later downgrade
 // changes nothing. From the call on, the caller must act according to the new modes, even if

@@ -187,3 +187,8 @@ func codeError(code lockfsm.Code) error {
 	}
 	return fmt.Errorf("%w: %v", ErrRefused, code)
 }
+
+const (
+	maxUnfinished = 65_536
+	maxKeyBytes   = 8 << 20
+)

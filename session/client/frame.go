@@ -9,6 +9,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
+const (
+	frameBytes   = 256 << 10
+	windowBytes  = 1 << 20 // the most bytes of unanswered commands
+	requestBytes = 64      // the size of a command without its key, rounded up
+	outcomesKept = 1024    // a larger slice is not reused: a burst must not pin memory forever
+)
+
 // Output is the output of a core. The shell must first mark the holds of OutcomeLost and
 // OutcomeInDoubt, then publish Deadline, then deliver the other outcomes, and then send the frame.
 // So every lost hold is marked before a caller can see the new deadline. And a new hold does not
@@ -107,7 +114,9 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 	c.renewedAt = now
 	r := session.Renewal{Session: c.session, Epoch: c.epoch, Seq: c.renewals.next(now), Heard: c.renewals.heard}
 	f.renewals = r.Append(f.renewals)
-	c.later.sends(c, f)
+	for _, command := range c.later.sends(c.session, c.epoch) {
+		f.command(command)
+	}
 }
 
 // writeCommands writes the commands that are due and fit into the frame: first commands that free

@@ -329,3 +329,9 @@ func ContextError(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w: %w", err, cause)
 }
+
+// lowering is a downgrade that has begun, and what the hold includes after it.
+type lowering struct {
+	modes []lockfsm.Mode
+	grant lockfsm.Grant
+}

@@ -3,7 +3,6 @@
 package client
 
 import (
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -17,8 +16,8 @@ type (
 	laterStatus struct{}
 )
 
-// sends adds commands of the next version to a frame with a renewal.
-func (later) sends(*Core, *frame) {}
+// sends returns the commands of the next version for a frame with a renewal.
+func (later) sends(lockfsm.SessionID, lockfsm.Epoch) []lockfsm.Command { return nil }
 
 // adds adds the fields of the next version to an Acquire.
 func (later) adds(*lockfsm.Command) {}
@@ -26,7 +25,9 @@ func (later) adds(*lockfsm.Command) {}
 // hears reports whether r answers a command of the next version.
 func (later) hears(*session.Reply) bool { return false }
 
-// refused reports whether the group does not have the command of r, and the client goes on without.
-func (later) refused(*Core, clock.Time, *session.Reply) bool { return false }
+// refused reports whether the group does not have the command of r, which is of the next version.
+// If live is true, the request of r is live. If without is true, it must be sent again without the
+// fields of the next version.
+func (later) refused(r *session.Reply, live bool) (known, without bool) { return false, false }
 
 func (later) status() laterStatus { return laterStatus{} }

@@ -3,7 +3,6 @@
 package client
 
 import (
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -21,8 +20,8 @@ type laterStatus struct {
 	old                                      bool // the group has an older version
 }
 
-func (later) sends(c *Core, f *frame) {
-	f.command(lockfsm.Command{Kind: lockfsm.Mark, Rules: laterRules, Session: c.session, Epoch: c.epoch})
+func (later) sends(id lockfsm.SessionID, epoch lockfsm.Epoch) []lockfsm.Command {
+	return []lockfsm.Command{{Kind: lockfsm.Mark, Rules: laterRules, Session: id, Epoch: epoch}}
 }
 
 func (l *later) adds(c *lockfsm.Command) {
@@ -42,21 +41,19 @@ func (l *later) hears(r *session.Reply) bool {
 	return true
 }
 
-func (l *later) refused(c *Core, now clock.Time, r *session.Reply) bool {
-	e := c.byNumber[r.Number]
+func (l *later) refused(r *session.Reply, live bool) (known, without bool) {
 	switch {
 	case r.Rules >= laterRules:
-		return false
+		return false, false
 	case r.Command == lockfsm.Mark:
 		l.MarksRefused++
-	case r.Command == lockfsm.Acquire && e != nil:
+	case r.Command == lockfsm.Acquire && live:
 		l.Notes--
 		l.NotesRefused++
-		c.answeredAsk(e)
-		c.finish(e, nil) // without the note, at the same place among the calls
+		without = true
 	}
 	l.old = true
-	return true
+	return true, without
 }
 
 func (l *later) status() laterStatus { return l.laterStatus }

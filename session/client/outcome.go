@@ -11,11 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-const (
-	maxUnfinished = 65_536
-	maxKeyBytes   = 8 << 20
-)
-
 // OutcomeKind is the kind of an outcome.
 type OutcomeKind uint8
 

@@ -309,6 +309,8 @@ func (c *Core) readTaken(r *session.Reply) {
 	c.endedBy(r, forcedHold{&TakenError{Record: bytes.Clone(r.Record)}, LossTaken})
 }
 
+const forcedKept = 256 // as many as the audit log of the group has
+
 // forcedHold is how a hold was taken from this session.
 type forcedHold struct {
 	err error
@@ -398,7 +400,13 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 
 // unsupported handles the answer to a command that is newer than the rules of the group.
 func (c *Core) unsupported(now clock.Time, r *session.Reply) {
-	if c.later.refused(c, now, r) {
+	e := c.byNumber[r.Number]
+	switch known, without := c.later.refused(r, e != nil); {
+	case without:
+		c.answeredAsk(e)
+		c.finish(e, nil) // without the field, at the same place among the calls
+		return
+	case known:
 		return
 	}
 	r.Code = lockfsm.Unsupported

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -11,6 +12,15 @@ import (
 )
 
 // This file finds the leader: it decides which target the client asks, and when.
+
+const (
+	answerTime     = 500 * time.Millisecond
+	answerTTLParts = 6
+	waitFirst      = 50 * time.Millisecond
+	waitLongest    = 200 * time.Millisecond
+	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
+	movesAtOnce    = 3
+)
 
 // findLeader leaves the current target. The parameter at is the time at which the core asks
 // another target. The parameter aim is that target, or zero for the next one in the list. If at
@@ -307,4 +317,20 @@ func (c *Core) Leaving(now clock.Time) {
 		c.leaving = true
 		c.failWaiting(false, ErrLeaving)
 	}
+}
+
+// WantsNonce reports whether the core needs a fresh nonce before the next Flush.
+func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
+
+// GiveNonce sets the nonce for the next session.
+func (c *Core) GiveNonce(n lockfsm.Nonce) { c.spare = n }
+
+func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
+
+// ttl returns the granted TTL, or the requested TTL if none is granted.
+func (c *Core) ttl() time.Duration {
+	if c.lease.ttl != 0 {
+		return c.lease.ttl
+	}
+	return c.askTTL
 }
