@@ -153,7 +153,7 @@ func (b *bench) ended(reason session.EndReason) session.Reply {
 
 func (b *bench) renewed() session.Reply {
 	return session.Reply{Kind: session.ReplyRenewed, Session: b.core.session, Epoch: b.core.epoch,
-		Seq: b.core.renewals.seq}
+		Seq: b.core.pulse.renewals.seq}
 }
 
 func redirect(term uint64, leader nodeid.ID) session.Reply {
@@ -164,7 +164,7 @@ func redirect(term uint64, leader nodeid.ID) session.Reply {
 func (b *bench) attach() {
 	b.t.Helper()
 	b.turn()
-	b.reply(b.to.ID, b.opened(b.core.nonce[0], 100))
+	b.reply(b.to.ID, b.opened(b.core.opening.nonce[0], 100))
 	b.turn()
 	b.reply(b.to.ID, b.attached(lockfsm.Done), b.renewed())
 	b.turn()
@@ -207,7 +207,7 @@ func (b *bench) quiet() {
 func (b *bench) empty() {
 	b.t.Helper()
 	if s := b.core.Status(b.now); s.Requests != 0 ||
-		b.core.sent.size+b.core.unsent.size+len(b.core.byNumber)+b.core.open != 0 {
+		b.core.sent.size+b.core.unsent.size+len(b.core.byNumber)+b.core.counts.open != 0 {
 		b.t.Fatalf("left behind: %+v", s)
 	}
 }

@@ -69,11 +69,12 @@ func (c *Core) Check() error {
 		return fmt.Errorf("the list of sent entries has %d, but its size says %d and the index by number has %d",
 			size, c.sent.size, len(c.byNumber))
 	}
-	if waiting != c.waiting || held != c.held || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes ||
-		tries != c.tries {
+	n := &c.counts
+	if waiting != n.waiting || held != n.held || freeing != n.freeing || open != n.open || keyBytes != n.keyBytes ||
+		tries != n.tries {
 		return fmt.Errorf("counted and recorded: waiting %d %d, held %d %d, freeing %d %d, open %d %d, key bytes %d %d, "+
 			"tries %d %d",
-			waiting, c.waiting, held, c.held, freeing, c.freeing, open, c.open, keyBytes, c.keyBytes, tries, c.tries)
+			waiting, n.waiting, held, n.held, freeing, n.freeing, open, n.open, keyBytes, n.keyBytes, tries, n.tries)
 	}
 	return c.checkUpgrades()
 }
@@ -128,8 +129,8 @@ func (c *Core) checkDoubts() error {
 			return fmt.Errorf("entry %d is in doubt with %+v, and the first doubt ends at %v", e.number, t, c.doubtEnds)
 		}
 	}
-	if doubts != c.doubts {
-		return fmt.Errorf("%d entries are in doubt, but %d are counted", doubts, c.doubts)
+	if doubts != c.counts.doubts {
+		return fmt.Errorf("%d entries are in doubt, but %d are counted", doubts, c.counts.doubts)
 	}
 	return nil
 }

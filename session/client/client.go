@@ -388,7 +388,7 @@ func (c *Client) publish() {
 		c.late = 0
 	}
 	status.Late = c.late
-	c.status, c.heeded = status, c.core.target.ID // Receive needs these fields before a frame is sent
+	c.status, c.heeded = status, c.core.finder.target.ID // Receive needs these fields before a frame is sent
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)

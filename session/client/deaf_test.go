@@ -12,7 +12,7 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.turn()
-	b.reply(b.to.ID, b.opened(b.core.nonce[0], 100))
+	b.reply(b.to.ID, b.opened(b.core.opening.nonce[0], 100))
 	b.turn()
 	wantHeard := func(heard uint64) {
 		t.Helper()
@@ -22,11 +22,11 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	}
 	wantHeard(0)
 	b.reply(b.to.ID, b.attached(lockfsm.Done)) // the Attached arrives before the acknowledgement
-	b.core.renewDue = true
+	b.core.pulse.due = true
 	b.turn()
 	wantHeard(1)
 	b.reply(b.to.ID, b.renewed())
-	b.core.redirect(b.now, b.core.target)
+	b.core.redirect(b.now, b.core.finder.target)
 	b.turn()
 	wantHeard(2)
 }

@@ -55,8 +55,8 @@ func TestAConfirmedHoldIsGoodAgain(t *testing.T) {
 	b.reply(b.to.ID, b.state(n, lockfsm.Granted, token), b.attached(lockfsm.Done), b.renewed())
 	b.turn()
 	b.outcome(r, OutcomeGood, nil)
-	if r.stage != stageHeld || r.token != token || !b.deadline.After(b.now) || b.core.doubts != 0 {
-		t.Fatalf("stage %d, token %d, %d doubts, deadline %v after now", r.stage, r.token, b.core.doubts,
+	if r.stage != stageHeld || r.token != token || !b.deadline.After(b.now) || b.core.counts.doubts != 0 {
+		t.Fatalf("stage %d, token %d, %d doubts, deadline %v after now", r.stage, r.token, b.core.counts.doubts,
 			b.deadline.Sub(b.now))
 	}
 	b.core.Release(b.now, r)
@@ -121,7 +121,7 @@ func TestAnOldAcknowledgementRevivesNothing(t *testing.T) {
 	b.want("1: renew 1")
 	sent := b.now
 	acknowledged := b.renewed()
-	b.core.heardAt, b.core.answerTimeout = b.now, time.Hour // so that the attachment does not break
+	b.core.pulse.heardAt, b.core.finder.answerTimeout = b.now, time.Hour // so that the attachment does not break
 	b.now = sent.Add(benchLease)
 	b.reply(b.to.ID, acknowledged)
 	b.turn()
@@ -144,7 +144,7 @@ func TestADoubtEnds(t *testing.T) {
 	plain := b.hold("plain")
 	b.now = b.deadline
 	began := b.now
-	b.core.answerTimeout = time.Hour
+	b.core.finder.answerTimeout = time.Hour
 	b.core.begin(b.now)
 	b.turn()
 	if got := b.frame(); got != "1: cancel 3, renew 1" { // a doubt sends nothing
@@ -181,7 +181,7 @@ func TestLossesInDoubt(t *testing.T) {
 			b.reply(b.to.ID, session.Reply{Kind: session.ReplyTaken, Session: b.core.session, Epoch: b.core.epoch, Number: 1})
 		},
 		"overdue":   func(b *bench, r *Request) { b.now = r.limit.until },
-		"restarted": func(b *bench, _ *Request) { b.core.Rebind(b.now, []byte("me"), b.core.targets) },
+		"restarted": func(b *bench, _ *Request) { b.core.Rebind(b.now, []byte("me"), b.core.finder.targets) },
 		"stopped":   func(b *bench, _ *Request) { b.core.Stop() },
 		"grace": func(b *bench, _ *Request) {
 			b.advance(benchGrace)
@@ -202,7 +202,7 @@ func TestLossesInDoubt(t *testing.T) {
 				}
 				lost++
 			}
-			if lost != 1 || r.stage != stageOver || b.core.doubts+b.core.held != 0 {
+			if lost != 1 || r.stage != stageOver || b.core.counts.doubts+b.core.counts.held != 0 {
 				t.Errorf("stage %d, outcomes %+v", r.stage, b.outcomes)
 			}
 		})

@@ -41,8 +41,8 @@ func TestDowngradeIsSentUntilItIsAnswered(t *testing.T) {
 	}
 	b.downgraded(n, lockfsm.Downgraded)
 	b.outcome(r, OutcomeDowngraded, nil)
-	if b.core.open != 0 || len(b.core.lowering) != 0 {
-		t.Errorf("%d bytes and %d downgrades are open", b.core.open, len(b.core.lowering))
+	if b.core.counts.open != 0 || len(b.core.lowering) != 0 {
+		t.Errorf("%d bytes and %d downgrades are open", b.core.counts.open, len(b.core.lowering))
 	}
 	b.downgraded(n, lockfsm.Downgraded)
 	b.quiet()

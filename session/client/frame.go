@@ -43,7 +43,7 @@ type frame struct {
 // Flush returns the output of a turn. It must be called after Tick, with the same time. The frame
 // counts as sent at now, so the clock must be read before the call.
 func (c *Core) Flush(now clock.Time) Output {
-	out := Output{Outcomes: c.outcomes, Deadline: c.lease.deadline(), Safe: c.lease.safe()}
+	out := Output{Outcomes: c.outcomes, Deadline: c.pulse.lease.deadline(), Safe: c.pulse.lease.safe()}
 	clear(c.told)
 	if cap(c.told) > outcomesKept {
 		c.told = nil
@@ -53,38 +53,31 @@ func (c *Core) Flush(now clock.Time) Output {
 	if c.askDue {
 		c.writeQuestion(now, &f)
 	}
-	if c.phase == Attached || c.phase == Attaching && c.pipeline {
+	if c.phase == Attached || c.phase == Attaching && c.finder.pipeline {
 		out.More = c.writeCommands(now, &f)
 	}
-	if c.renewDue {
+	if c.pulse.due {
 		c.writeRenewal(now, &f)
 	}
 	if len(f.commands) > 0 {
 		c.likely = session.Likely(c.likely, len(f.commands))
 	}
-	out.To, out.Renewals, out.Commands = c.target, f.renewals, f.commands
+	out.To, out.Renewals, out.Commands = c.finder.target, f.renewals, f.commands
 	return out
 }
-
-const maxNonceTo = 16
 
 func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.askDue = false
 	if c.phase == Opening {
-		if c.nonceSent == 0 {
-			c.nonceSent = now
-		}
-		if !slices.Contains(c.nonceTo, c.target.ID) {
-			c.nonceTo = append(c.nonceTo[max(0, len(c.nonceTo)-maxNonceTo+1):], c.target.ID)
-		}
-		f.command(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.nonce, TTL: c.askTTL, Record: c.record})
+		c.opening.asks(now, c.finder.target.ID)
+		f.command(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.opening.nonce, TTL: c.askTTL, Record: c.record})
 		return
 	}
 	c.epoch++
 	c.firstNew = c.number
 	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number,
-		Nonce: c.proof, Live: c.live(now)})
-	c.renewals.Forget()
+		Nonce: c.opening.proof, Live: c.live(now)})
+	c.pulse.renewals.Forget()
 	c.dropAnswers() // the leader asks again
 	c.writeRenewal(now, f)
 }
@@ -93,7 +86,7 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 // except entries that are being freed and not named.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
-	c.open = 0
+	c.counts.unasked()
 	for e := c.sent.head; e != nil; e = e.next {
 		e.open, e.asked = 0, now
 		if e.freeing && !e.named() {
@@ -110,9 +103,7 @@ func (c *Core) live(now clock.Time) []lockfsm.Range {
 }
 
 func (c *Core) writeRenewal(now clock.Time, f *frame) {
-	c.renewDue = false
-	c.renewedAt = now
-	r := session.Renewal{Session: c.session, Epoch: c.epoch, Seq: c.renewals.next(now), Heard: c.renewals.heard}
+	r := session.Renewal{Session: c.session, Epoch: c.epoch, Seq: c.pulse.renews(now), Heard: c.pulse.renewals.heard}
 	f.renewals = r.Append(f.renewals)
 	for _, command := range c.later.sends(c.session, c.epoch) {
 		f.command(command)
@@ -137,20 +128,18 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	if len(c.frees) > 0 || c.writeDowngrades(now, f) {
 		return true
 	}
-	if !c.lease.short(now) { // with little of the lease left, a grant would have to be released
-		for c.unsent.head != nil && c.open < windowBytes {
+	if !c.pulse.lease.short(now) { // with little of the lease left, a grant would have to be released
+		for c.unsent.head != nil && c.counts.open < windowBytes {
 			if len(f.commands) >= frameBytes {
 				return true
 			}
 			c.writeRequest(now, f)
 		}
 	}
-	if c.leaving && c.leavingEpoch != c.epoch {
-		c.leavingEpoch = c.epoch
+	if c.ending.saysLeaving(c.epoch) {
 		f.command(lockfsm.Command{Kind: lockfsm.Leaving, Session: c.session, Epoch: c.epoch})
 	}
-	if c.closing && c.closeEpoch != c.epoch {
-		c.closeEpoch = c.epoch
+	if c.ending.saysClose(c.epoch) {
 		f.command(lockfsm.Command{Kind: lockfsm.Close, Session: c.session, Epoch: c.epoch})
 	}
 	return false
@@ -229,10 +218,10 @@ func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command)
 	size := len(f.commands) - before
 	e.asked = now
 	e.open += size
-	if c.open == 0 {
-		c.heardAt = now
+	if c.counts.open == 0 {
+		c.pulse.heard(now)
 	}
-	c.open += size
+	c.counts.asked(size)
 }
 
 func (f *frame) command(cmd lockfsm.Command) {

@@ -13,12 +13,12 @@ func TestUnknownRepliesAreSkipped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()
-	b.core.renewDue = true
+	b.core.pulse.due = true
 	b.want("1: renew 1")
 	acknowledged := b.renewed()
 	b.core.Receive(b.now, nodeidtest.ID(1), acknowledged.Append([]byte{3, 200, 1, 2}))
 	b.want("")
-	if b.core.renewals.heard != acknowledged.Seq {
+	if b.core.pulse.renewals.heard != acknowledged.Seq {
 		t.Error("what came behind the unknown record was not read")
 	}
 }

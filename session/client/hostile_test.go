@@ -50,8 +50,8 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	b.reply(nodeidtest.ID(66), redirect(1<<63, nodeidtest.ID(66)), session.Reply{Kind: session.ReplyRenewed,
 		Session: 100, Epoch: 1, Seq: 1 << 60})
 	b.want("")
-	if b.core.phase != Attached || b.core.term >= 1<<63 {
-		t.Fatalf("a redirect from a non-voter was followed: %v, term %d", b.core.phase, b.core.term)
+	if b.core.phase != Attached || b.core.finder.term >= 1<<63 {
+		t.Fatalf("a redirect from a non-voter was followed: %v, term %d", b.core.phase, b.core.finder.term)
 	}
 	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an unknown instance as the leader
 	b.turn()

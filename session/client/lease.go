@@ -89,6 +89,34 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
+// pulse is the lease of the session and the renewals that keep it.
+type pulse struct {
+	lease     lease
+	renewals  renewals
+	renewedAt clock.Time
+	// when the leader's last reply arrived or the first unanswered command was sent, whichever is
+	// later
+	heardAt clock.Time
+	due     bool // the next frame contains a renewal
+}
+
+// begin begins the lease of a new session, whose Open was sent at a time.
+func (p *pulse) begin(ttl time.Duration, sent clock.Time) { p.lease = lease{ttl, sent} }
+
+func (p *pulse) end() { p.lease = lease{} }
+
+// want makes the next frame contain a renewal.
+func (p *pulse) want()   { p.due = true }
+func (p *pulse) unwant() { p.due = false }
+
+// renews notes that a renewal is sent, and returns its number.
+func (p *pulse) renews(now clock.Time) uint64 {
+	p.due, p.renewedAt = false, now
+	return p.renewals.next(now)
+}
+
+func (p *pulse) heard(now clock.Time) { p.heardAt = now }
+
 type renewals struct {
 	session.Sent
 	seq   uint64 // the number of the last renewal sent, in any session

@@ -62,13 +62,13 @@ func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
 		}
 	}
 	b := newBench(t)
-	b.core.answerTimeout = time.Second
-	b.core.askTTL, b.core.pipeline = 10*time.Minute, true
+	b.core.finder.answerTimeout = time.Second
+	b.core.askTTL, b.core.finder.pipeline = 10*time.Minute, true
 	for range 20 {
 		b.core.unanswered(b.now)
 	}
-	if b.core.answerTimeout > 3*time.Second {
-		t.Errorf("a named leader gets %v to answer", b.core.answerTimeout)
+	if b.core.finder.answerTimeout > 3*time.Second {
+		t.Errorf("a named leader gets %v to answer", b.core.finder.answerTimeout)
 	}
 }
 

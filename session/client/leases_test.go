@@ -198,12 +198,12 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	later := b.acquire("y", false)
 	b.want("1: acquire 1 x, acquire 2 y")
 	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Waiting, 0), b.state(2, lockfsm.Waiting, 0))
-	b.now = b.core.lease.sent.Add(benchTTL / 3)
+	b.now = b.core.pulse.lease.sent.Add(benchTTL / 3)
 	b.want("1: renew 1")
 	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	b.now = b.deadline.Add(-benchTTL/10 + 1)
-	b.core.renewedAt, b.core.heardAt = b.now, b.now // so that no renewal is due
+	b.core.pulse.renewedAt, b.core.pulse.heardAt = b.now, b.now // so that no renewal is due
 	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 77))
 	b.want("1: cancel 1")
 	b.quiet()
@@ -212,7 +212,7 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	}
 	third := b.acquire("z", false)
 	b.want("") // no request is sent shortly before the end of the lease
-	b.core.renewedAt = b.now.Add(-time.Hour)
+	b.core.pulse.renewedAt = b.now.Add(-time.Hour)
 	b.want("1: renew 1")
 	b.reply(nodeidtest.ID(1), b.renewed(), b.freed(1))
 	b.want("1: acquire 3 x, acquire 4 z")

@@ -67,7 +67,7 @@ func TestTryWithoutLeader(t *testing.T) {
 	b.turn()
 	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(0)))
 	unsent := b.acquire("z", true)
-	b.core.targets = nil // no voter can be asked
+	b.core.finder.targets = nil // no voter can be asked
 	b.turn()
 	b.advance(2*time.Second - 1)
 	b.turn()
@@ -84,7 +84,7 @@ func TestTryWithoutLeader(t *testing.T) {
 	late := b.acquire("w", true)
 	b.turn()
 	b.outcome(late, OutcomeFailed, ErrNoLeader)
-	b.core.targets = []nodeid.Endpoint{{ID: nodeidtest.ID(2), Addr: "b"}, {ID: nodeidtest.ID(1), Addr: "a"}}
+	b.core.finder.targets = []nodeid.Endpoint{{ID: nodeidtest.ID(2), Addr: "b"}, {ID: nodeidtest.ID(1), Addr: "a"}}
 	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 3 live 2-2 next 3, renew 3")
 	b.core.Cancel(b.now, waits)
@@ -156,8 +156,8 @@ func TestWindow(t *testing.T) {
 			break
 		}
 	}
-	if b.core.open < windowBytes || b.core.open > windowBytes+100 || frames < 4 || sent >= 30_000 {
-		t.Fatalf("%d bytes open, %d requests in %d frames", b.core.open, sent, frames)
+	if b.core.counts.open < windowBytes || b.core.counts.open > windowBytes+100 || frames < 4 || sent >= 30_000 {
+		t.Fatalf("%d bytes open, %d requests in %d frames", b.core.counts.open, sent, frames)
 	}
 	b.core.Release(b.now, held)
 	b.want("1: release 1")

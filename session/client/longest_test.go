@@ -73,8 +73,8 @@ func TestHoldsEndByThemselves(t *testing.T) {
 			t.Fatalf("seed %d: %d holders were told that their holds have ended, want %d", seed, told,
 				len(all)-endless-released)
 		}
-		if len(b.core.limited) != 0 || b.core.held != endless || freed != len(all)-endless {
-			t.Fatalf("seed %d: %d are limited, %d held of %d, %d freed of %d", seed, len(b.core.limited), b.core.held,
+		if len(b.core.limited) != 0 || b.core.counts.held != endless || freed != len(all)-endless {
+			t.Fatalf("seed %d: %d are limited, %d held of %d, %d freed of %d", seed, len(b.core.limited), b.core.counts.held,
 				endless, freed, len(all))
 		}
 	}

@@ -46,25 +46,25 @@ type Outcome struct {
 func (c *Core) Acquire(now clock.Time, r *Request) {
 	c.begin(now)
 	r.stage, r.since = stageWaiting, now
-	c.waiting++
-	c.keyBytes += r.bytes()
+	c.counts.waiting++
+	c.counts.keyBytes += r.bytes()
 	if r.Try {
-		c.tries++
+		c.counts.tries++
 	}
 	switch {
-	case c.closing || c.closed:
+	case c.ending.closing || c.ending.closed:
 		c.fail(r, ErrClosed)
-	case c.leaving:
+	case c.ending.leaving:
 		c.fail(r, ErrLeaving)
 	case !r.plain():
 		c.fail(r, ErrBadKey)
-	case c.waiting+c.freeing > maxUnfinished || c.keyBytes > maxKeyBytes:
+	case c.counts.waiting+c.counts.freeing > maxUnfinished || c.counts.keyBytes > maxKeyBytes:
 		c.fail(r, errTooMany)
 	case r.Terms != nil && (r.Terms.Under.doubts() || r.Terms.Inner.doubts()):
 		c.fail(r, ErrInJeopardy)
 	case r.refuseUpgrade() != nil:
 		c.fail(r, r.refuseUpgrade())
-	case r.Try && c.orphaned != 0 && now.Sub(c.orphaned) >= tryWithout:
+	case r.Try && c.finder.orphaned != 0 && now.Sub(c.finder.orphaned) >= tryWithout:
 		c.fail(r, ErrNoLeader)
 	default:
 		c.order++
@@ -81,7 +81,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 // begin ends the holds whose deadline or grace has passed. Every input calls it first, so that a
 // late acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
-	if deadline := c.lease.deadline(); c.held > 0 && !now.Before(deadline) {
+	if deadline := c.pulse.lease.deadline(); c.counts.held > 0 && !now.Before(deadline) {
 		c.endLimited(deadline - 1) // these ended first; see Hold.Err
 		c.loseAll()
 	}
@@ -169,10 +169,10 @@ func (c *Core) stopDowngrade(e *entry) {
 }
 
 func (c *Core) leave(r *Request) {
-	c.waiting--
-	c.keyBytes -= r.bytes()
+	c.counts.waiting--
+	c.counts.keyBytes -= r.bytes()
 	if r.Try {
-		c.tries--
+		c.counts.tries--
 	}
 }
 
@@ -199,7 +199,7 @@ func (c *Core) abandon(r *Request) {
 // command is due, because the next Attach frees the entry.
 func (c *Core) free(e *entry) {
 	e.freeing = true
-	c.freeing++
+	c.counts.freeing++
 	if c.linked() {
 		e.due = true
 		c.frees = append(c.frees, e)
@@ -213,7 +213,7 @@ func (c *Core) drop(e *entry, err error) {
 	c.sent.remove(e)
 	c.answered(e)
 	if e.freeing {
-		c.freeing--
+		c.counts.freeing--
 		if e.due {
 			c.frees = slices.DeleteFunc(c.frees, func(f *entry) bool { return f == e })
 		}
@@ -228,7 +228,7 @@ func (c *Core) drop(e *entry, err error) {
 }
 
 func (c *Core) answered(e *entry) {
-	c.open -= e.open
+	c.counts.asked(-e.open)
 	e.open = 0
 }
 
@@ -236,7 +236,7 @@ func (c *Core) answered(e *entry) {
 // and sends the request again.
 func (c *Core) grant(now clock.Time, e *entry, reply *session.Reply) {
 	r, token := e.req, reply.Token
-	if c.lease.short(now) {
+	if c.pulse.lease.short(now) {
 		c.requeue(r)
 		e.req = nil
 		if r.Terms != nil && r.Terms.Resume != 0 {
@@ -250,7 +250,7 @@ func (c *Core) grant(now clock.Time, e *entry, reply *session.Reply) {
 	if r.Terms != nil && r.Terms.Resume != 0 {
 		r.Terms.granted = reply.Grant
 	}
-	c.held++
+	c.counts.held++
 	if until := r.ends(now); until != 0 {
 		r.limit = &limit{until: until}
 		heap.Push(&c.limited, r)
@@ -281,9 +281,9 @@ func (c *Core) heldKeys(except func(*Request) bool) (keys []string) {
 
 func (c *Core) heldNoMore(r *Request) {
 	if r.stage == stageDoubt {
-		c.doubts--
+		c.counts.doubts--
 	} else {
-		c.held--
+		c.counts.held--
 	}
 	c.stopDowngrade(r.entry)
 	r.unlink()
@@ -352,11 +352,11 @@ func (c *Core) endUpgrade(hold *Request, err error, why Loss) {
 
 // loseAll ends every hold at the deadline. A hold with a grace is in doubt instead.
 func (c *Core) loseAll() {
-	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
+	for e := c.sent.head; e != nil && c.counts.held > 0; e = e.next {
 		switch r := e.req; {
 		case r == nil || r.stage != stageHeld:
 		case r.grace() > 0:
-			c.doubt(r, c.lease.deadline())
+			c.doubt(r, c.pulse.lease.deadline())
 		default:
 			c.loseFree(e)
 		}
@@ -381,11 +381,11 @@ func (c *Core) Doubt(now clock.Time, r *Request, since clock.Time) {
 }
 
 func (c *Core) doubt(r *Request, since clock.Time) {
-	c.held--
-	c.doubts++
+	c.counts.held--
+	c.counts.doubts++
 	r.stage = stageDoubt
 	r.Terms.doubtEnds = since.Add(r.Terms.Grace)
-	if ends := r.Terms.doubtEnds; c.doubts == 1 || ends.Before(c.doubtEnds) {
+	if ends := r.Terms.doubtEnds; c.counts.doubts == 1 || ends.Before(c.doubtEnds) {
 		c.doubtEnds = ends
 	}
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeInDoubt, Request: r})
@@ -393,7 +393,7 @@ func (c *Core) doubt(r *Request, since clock.Time) {
 
 // endDoubts loses the holds whose grace is over.
 func (c *Core) endDoubts(now clock.Time) {
-	if c.doubts == 0 || now.Before(c.doubtEnds) {
+	if c.counts.doubts == 0 || now.Before(c.doubtEnds) {
 		return
 	}
 	c.doubtEnds = 0
@@ -413,15 +413,92 @@ func (c *Core) endDoubts(now clock.Time) {
 // regain makes the confirmed holds in doubt good again. It runs at the end of a turn, after every
 // input that could lose one of them.
 func (c *Core) regain(now clock.Time) {
-	if c.doubts == 0 || c.phase != Attached || !now.Before(c.lease.deadline()) {
+	if c.counts.doubts == 0 || c.phase != Attached || !now.Before(c.pulse.lease.deadline()) {
 		return
 	}
 	for e := c.sent.head; e != nil; e = e.next {
 		if r := e.req; r != nil && r.stage == stageDoubt && e.seen == c.epoch {
-			c.doubts--
-			c.held++
+			c.counts.doubts--
+			c.counts.held++
 			r.stage = stageHeld
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGood, Request: r})
 		}
 	}
+}
+
+// counts has the sums over the entries.
+type counts struct {
+	open     int // bytes of unanswered commands
+	waiting  int
+	held     int
+	doubts   int
+	freeing  int
+	keyBytes int
+	tries    int
+}
+
+// asked counts the bytes of commands that are sent, or of answered ones if it is negative.
+func (n *counts) asked(bytes int) { n.open += bytes }
+
+// unasked forgets all commands that were sent.
+func (n *counts) unasked() { n.open = 0 }
+
+// forgetSession ends all entries of the session. Unconfirmed releases end with the error in the
+// parameter releasing. If that is nil, the release of a lock with a delay ends with ErrLost,
+// because the lock may still be taken.
+func (c *Core) forgetSession(releasing error, end SessionEnd) {
+	if c.session != 0 {
+		c.tally.ended = end
+	}
+	c.dropFrees()
+	var again []*entry
+	for e := c.sent.head; e != nil; {
+		next, told := e.next, releasing
+		if r := e.req; r != nil {
+			if told == nil && r.outlives() && !e.stays {
+				told = ErrLost
+			}
+			switch r.stage {
+			case stageWaiting:
+				r.entry = &entry{req: r, order: r.order}
+				again = append(again, r.entry)
+			case stageHeld, stageDoubt:
+				c.lose(r, end.loss())
+			}
+		}
+		c.drop(e, told)
+		e = next
+	}
+	c.askAgain(again)
+	c.session = 0
+	c.pulse.end()
+	c.opening.end()
+	c.pulse.renewals.Forget()
+}
+
+func (c *Core) askAgain(again []*entry) {
+	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
+	c.unsent.merge(again)
+}
+
+func (c *Core) failWaiting(onlyTries bool, err error) {
+	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
+		for e := l.head; e != nil; {
+			next := e.next
+			if r := e.req; r != nil && r.stage == stageWaiting && (r.Try || !onlyTries) {
+				c.abandon(r)
+				c.fail(r, err)
+			}
+			e = next
+		}
+	}
+}
+
+// dropFrees drops every Release, Cancel and Detach that is due. The next Attach frees the
+// entries by not naming them, or makes their Detach due again.
+func (c *Core) dropFrees() {
+	for i, e := range c.frees {
+		e.due, c.frees[i] = false, nil
+	}
+	c.frees = c.frees[:0]
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -17,10 +16,10 @@ import (
 // attachment.
 func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
-	for len(replies) > 0 && !c.closed {
+	for len(replies) > 0 && !c.ending.closed {
 		r, rest, err := session.NextReply(replies)
 		if err != nil {
-			if c.phase != Seeking && !c.askDue && from == c.target.ID {
+			if c.phase != Seeking && !c.askDue && from == c.finder.target.ID {
 				c.backOff(now, nodeid.Endpoint{})
 			}
 			return
@@ -39,10 +38,10 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 		c.redirected(now, from, r)
 		return
 	}
-	if !c.linked() || from != c.target.ID || r.Session != c.session || r.Epoch != c.epoch {
+	if !c.linked() || from != c.finder.target.ID || r.Session != c.session || r.Epoch != c.epoch {
 		return
 	}
-	c.heardAt = now
+	c.pulse.heard(now)
 	switch r.Kind {
 	case session.ReplyAttached:
 		c.attached(now, r)
@@ -93,36 +92,24 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 // opened handles the answer to Open, from any instance to which the Open was sent. The lease is
 // measured from the first sending of the nonce, because the first Open may have opened the session.
 func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
-	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
+	if c.session != 0 || !c.opening.answers(from, r.Nonce) {
 		return
 	}
-	c.term = max(c.term, r.Term)
-	c.outdated = r.Outdated
+	c.finder.heard(r.Term)
+	c.opening.noteOutdated(r.Outdated)
 	// Another instance has read this nonce in a log and has opened a session with it.
 	if r.Code == lockfsm.NoSession {
-		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
+		c.opening.drop()
 	}
 	if r.Code != lockfsm.Done || r.Session == 0 || r.TTL <= 0 {
 		c.backOff(now, nodeid.Endpoint{}) // the group is full or not founded: retry with the same nonce
 		return
 	}
-	c.session, c.proof, c.nonce, c.provenTerm = r.Session, c.nonce, lockfsm.Nonce{}, r.Term
-	c.lease = lease{ttl: min(r.TTL, c.askTTL), sent: c.nonceSent}
-	c.nonceSent = 0
-	c.answerTimeout = c.answerTime()
-	c.ask(now, c.find(from), true)
-}
-
-func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
-	if c.target.ID == peer {
-		return c.target
-	}
-	for _, t := range c.targets {
-		if t.ID == peer {
-			return t
-		}
-	}
-	return nodeid.Endpoint{ID: peer}
+	c.session = r.Session
+	c.finder.opened(r.Term)
+	c.pulse.begin(min(r.TTL, c.askTTL), c.opening.succeeded())
+	c.finder.allow(c.answerTime())
+	c.ask(now, c.finder.find(from), true)
 }
 
 // attached handles the answer to Attach. The states of all live requests arrive before this
@@ -132,11 +119,11 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	if c.phase != Attaching {
 		return
 	}
-	c.term = max(c.term, r.Term)
+	c.finder.heard(r.Term)
 	switch r.Code {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
-		if r.Term < c.provenTerm {
+		if r.Term < c.finder.provenTerm {
 			// The answer is from an old leader. A leader of a later term has opened or attached
 			// this session.
 			c.backOff(now, nodeid.Endpoint{})
@@ -150,12 +137,13 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		c.backOff(now, nodeid.Endpoint{})
 		return
 	}
-	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
-	c.renewals.heard = c.renewals.seq // the last renewal was sent with the Attach
-	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
+	c.phase = Attached
+	c.finder.attached(now, r.Term)
+	c.pulse.renewals.heard = c.pulse.renewals.seq // the last renewal was sent with the Attach
+	if now.Sub(c.pulse.lease.sent) > c.pulse.lease.ttl/2 {
 		// The leader may ignore the last renewal, because that renewal may name an answer that is
 		// too old. The next renewal names the answer to this Attach.
-		c.renewDue = true
+		c.pulse.want()
 	}
 	var again []*entry
 	for e := c.sent.head; e != nil && e.number < c.firstNew; {
@@ -186,7 +174,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
 		if r.Token != 0 {
-			c.redirect(now, c.target) // unknown grant: the next Attach does not name it and so releases it
+			c.redirect(now, c.finder.target) // unknown grant: the next Attach does not name it and so releases it
 		}
 		return
 	}
@@ -202,7 +190,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 		return
 	}
 	if r.Code == lockfsm.NoSession || r.Code == lockfsm.Stale {
-		c.redirect(now, c.target)
+		c.redirect(now, c.finder.target)
 		return
 	}
 	err := BudgetErrorOf(r.Code, r.Budget)
@@ -358,7 +346,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		return
 	}
 	if r.Code != lockfsm.Done && r.Code != lockfsm.Finished {
-		c.redirect(now, c.target) // the next Attach does not name the entry, which frees it
+		c.redirect(now, c.finder.target) // the next Attach does not name the entry, which frees it
 		return
 	}
 	e.doubted = e.doubted && r.Code != lockfsm.Done // Done proves that the hold existed until now
@@ -385,7 +373,7 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 		case code == lockfsm.Finished:
 			c.finish(e, nil)
 		default:
-			c.redirect(now, c.target)
+			c.redirect(now, c.finder.target)
 		}
 		return false
 	}
@@ -418,11 +406,11 @@ func (c *Core) unsupported(now clock.Time, r *session.Reply) {
 }
 
 func (c *Core) renewed(r *session.Reply) {
-	if sent, ok := c.renewals.Acknowledged(r.Seq); ok {
-		c.lease.renewed(sent)
-		c.renewals.heard = r.Seq
-		c.tally.answered(c.heardAt.Sub(sent))
-		c.answerTimeout = c.answerTime()
+	if sent, ok := c.pulse.renewals.Acknowledged(r.Seq); ok {
+		c.pulse.lease.renewed(sent)
+		c.pulse.renewals.heard = r.Seq
+		c.tally.answered(c.pulse.heardAt.Sub(sent))
+		c.finder.allow(c.answerTime())
 	}
 }
 
@@ -431,8 +419,8 @@ func (c *Core) ended(now clock.Time, r *session.Reply) {
 	case session.EndNoSession:
 		c.sessionGone(now)
 	case session.EndOverloaded:
-		c.backOff(now, c.target)
+		c.backOff(now, c.finder.target)
 	default:
-		c.redirect(now, c.target)
+		c.redirect(now, c.finder.target)
 	}
 }

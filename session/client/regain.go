@@ -11,7 +11,7 @@ import (
 func (h *Hold) Regain(ctx context.Context) error {
 	leaving := false
 	settled := func(Status) bool { // on the client's goroutine
-		leaving = h.client.core.leaving
+		leaving = h.client.core.ending.leaving
 		return leaving || h.Err() != ErrInJeopardy
 	}
 	for {

@@ -15,7 +15,7 @@ import (
 func (c *Core) triesStay(now clock.Time, r *Request) {
 	if r != nil && r.Try && r.stage == stageWaiting && r.asked == 0 {
 		r.asked = now
-		if c.asking = append(c.asking, r); len(c.asking) > 2*c.tries+askingSpare {
+		if c.asking = append(c.asking, r); len(c.asking) > 2*c.counts.tries+askingSpare {
 			c.asking = slices.DeleteFunc(c.asking, func(r *Request) bool { return r.stage != stageWaiting })
 		}
 	}

@@ -243,7 +243,7 @@ func (c *clocked) turn() {
 	}
 	w.inTurn, c.turnAt = true, w.now
 	defer func() { w.inTurn = false }()
-	c.lapse(w.now, c.core.lease.deadline())
+	c.lapse(w.now, c.core.pulse.lease.deadline())
 	c.Client.turn()
 	c.due = 0
 	if err := c.core.Check(); err != nil {

@@ -91,7 +91,7 @@ func TestAnUpgradeEndsWithItsHold(t *testing.T) {
 		"it is overdue": {func(b *bench, _ *Request) { b.advance(2 * time.Second) }, ErrLost},
 		"the group does not have it": {func(b *bench, _ *Request) {
 			state := b.state(2, lockfsm.Waiting, 0)
-			if b.core.held == 2 {
+			if b.core.counts.held == 2 {
 				state = b.state(2, lockfsm.Granted, 2002)
 			}
 			b.core.Down(b.now, b.to.ID)
