@@ -5,128 +5,161 @@ import (
 	"time"
 )
 
-// consider applies rule 3: it accepts ch and binds this instance to ch, or returns the reason for
-// refusing. It accepts ch again after accepting it, because the first answer may have been lost.
-func (c *Core) consider(ch *Charter) (Refusal, string) {
-	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
-		return Accepted, ""
-	}
-	refusal, detail := c.judge(ch)
-	if refusal != Accepted {
-		c.remember(ch.Group)
-		return refusal, detail
-	}
-	c.bind(ch)
-	return Accepted, ""
+// An assent applies rule 3: it says whether this instance accepts a charter.
+type assent struct {
+	*roll
+	refused []uint64 // charters that this incarnation has refused
+	unfit   string   // why the directory cannot be written; empty if it can
 }
 
-func (c *Core) remember(group uint64) {
-	if slices.Contains(c.refused, group) {
-		return
+// propose returns the charter that this instance proposes now (rule 2).
+func (a *assent) propose(random Random) (ch Charter, ok bool) {
+	if !a.settings.founds(a.name) {
+		return Charter{}, false
 	}
-	if len(c.refused) >= maxAnswered {
-		c.refused = slices.Delete(c.refused, 0, 1)
+	list, missing := a.candidates()
+	if missing != "" || list[0].instance != a.instance {
+		return Charter{}, false // rule 2: the newborn with the lowest ID proposes
 	}
-	c.refused = append(c.refused, group)
+	if _, obstacle := a.obstacle(nil); obstacle != "" {
+		return Charter{}, false
+	}
+	ch = a.charterFor(list, random)
+	refusal, _ := a.judge(&ch)
+	return ch, refusal == Accepted
 }
 
-func (c *Core) judge(ch *Charter) (Refusal, string) {
+func (a *assent) judge(ch *Charter) (Refusal, string) {
 	if flaw := ch.malformed(); flaw != "" {
 		return RefusedMalformed, flaw
 	}
-	if c.settings.Solo && len(ch.List) > 1 {
+	if a.settings.Solo && len(ch.List) > 1 {
 		return RefusedSolo, ""
 	}
-	if slices.Contains(c.refused, ch.Group) {
+	if slices.Contains(a.refused, ch.Group) {
 		return RefusedRepeated, ""
 	}
-	if c.phase != Newborn {
-		return RefusedPhase, "it is " + c.phase.String()
+	if a.phase != Newborn {
+		return RefusedPhase, "it is " + a.phase.String()
 	}
-	at := ch.listed(c.instance)
-	if at < 0 || ch.List[at].Name != c.name || ch.List[at].Addr != c.addr {
+	at := ch.listed(a.instance)
+	if at < 0 || ch.List[at].Name != a.name || ch.List[at].Addr != a.addr {
 		return RefusedUnlisted, ""
 	}
-	if which, _, _ := c.settings.difference(ch.Settings.normal()); which != "" {
+	if which, _, _ := a.settings.difference(ch.Settings.normal()); which != "" {
 		return RefusedSettings, which
 	}
-	if missing := ch.complete(c.settings); missing != "" {
+	if missing := ch.complete(a.settings); missing != "" {
 		return RefusedIncomplete, missing
 	}
-	if ch.Rules > c.rules || ch.Rules == 0 {
+	if ch.Rules > a.rules || ch.Rules == 0 {
 		return RefusedRules, ""
 	}
-	if apart := time.Duration(ch.FoundedUnixMS-c.wall) * time.Millisecond; apart.Abs() > c.settings.slack() {
+	if apart := time.Duration(ch.FoundedUnixMS-a.wall) * time.Millisecond; apart.Abs() > a.settings.slack() {
 		return RefusedClock, "they are " + apart.Abs().String() + " apart"
 	}
-	if ch.FoundedUnixMS <= c.floor {
-		return RefusedClock, "tokens from as late as " + clockText(c.floor) +
+	if ch.FoundedUnixMS <= a.floor {
+		return RefusedClock, "tokens from as late as " + clockText(a.floor) +
 			" were seen here, and the founding time is not later"
 	}
-	return c.obstacle(ch)
+	return a.obstacle(ch)
 }
 
 // obstacle returns why this instance cannot accept ch now, or Accepted. A nil ch means any charter.
-func (c *Core) obstacle(ch *Charter) (Refusal, string) {
-	if c.unfit != "" {
-		return RefusedDirectory, c.unfit
+func (a *assent) obstacle(ch *Charter) (Refusal, string) {
+	if a.unfit != "" {
+		return RefusedDirectory, a.unfit
 	}
-	if c.settings.Solo {
+	if a.settings.Solo {
 		return Accepted, ""
 	}
-	for _, p := range c.places {
-		who, ok := p.seen(c.now, freshFor)
+	for _, p := range a.places {
+		who, ok := p.seen(a.now, freshFor)
 		if ok && who.Leader && !who.Settings.Solo && (ch == nil || who.Group != ch.Group) {
 			return RefusedGroup, p.label() + " belongs to group " + groupName(who.Group) + ", which has a leader"
 		}
 		if ok && !who.Settings.Solo {
-			if text := c.claim(p, who, ch); text != "" {
+			if text := a.claim(p, who, ch); text != "" {
 				return RefusedClaim, text
 			}
 		}
 	}
-	for _, e := range c.join {
-		if e.Failed != "" || c.now-e.Resolved > resolvedFor {
+	for _, e := range a.join {
+		if e.unknown(a.now) {
 			return RefusedSilence, e.Unresolved()
 		}
 	}
-	if !c.everyone() {
-		return c.founding(ch)
+	if !a.everyone() {
+		return a.founding(ch)
 	}
-	for _, p := range c.places {
+	for _, p := range a.places {
 		if p.entry == "" {
 			continue
 		}
-		if refusal, detail := c.permits(p, ch); refusal != Accepted {
+		if refusal, detail := a.permits(p, ch); refusal != Accepted {
 			return refusal, detail
 		}
 	}
 	return Accepted, ""
 }
 
-func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
-	if !p.last.fresh(c.now, freshFor) {
-		return RefusedSilence, c.silence(c.unanswered())
+func (a *assent) claim(p *place, who *InstanceInfo, ch *Charter) string {
+	switch {
+	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):
+		return ""
+	case who.Phase == Bound:
+		return p.label() + " is bound to another attempt to found a group, until all instances are in reach"
+	}
+	if slices.Contains(a.gaveUp, who.Group) {
+		return p.label() + " keeps group " + groupName(who.Group) +
+			", which was given up here, in its directory: give it up there too, with " +
+			"Recover, or stop that instance"
+	}
+	return p.label() + " keeps in its directory group " + groupName(who.Group) +
+		", which has no leader: bring back its voters, with their " +
+		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
+}
+
+// founding returns why a founder cannot accept ch, or Accepted. A nil ch means any charter.
+func (a *assent) founding(ch *Charter) (Refusal, string) {
+	for _, p := range a.places {
+		who, ok := p.seen(a.now, freshFor)
+		if !ok || p.entry == "" && !a.settings.founds(who.Name) || a.bystander(who) {
+			continue
+		}
+		if refusal, detail := a.stranger(p, who, ch); refusal != Accepted {
+			return refusal, detail
+		}
+	}
+	switch missing := a.silentFounders(ch); {
+	case len(missing) > 0 && ch == nil:
+		return RefusedSilence, a.withoutFounders(missing)
+	case len(missing) > 0:
+		return RefusedSilence, "no answer from " + some(missing) + a.absent() + a.muted()
+	}
+	if list := a.silentJoin(); len(list) > 0 {
+		return RefusedSilence, a.silence(list)
+	}
+	if !a.sampled() {
+		return RefusedSilence, "it is still asking other addresses from Join for a running group"
+	}
+	return Accepted, ""
+}
+
+func (a *assent) permits(p *place, ch *Charter) (Refusal, string) {
+	if !p.last.fresh(a.now, freshFor) {
+		return RefusedSilence, a.silence(a.unanswered())
 	}
 	if p.last.outcome != Answered {
 		// the port is closed, or the program there is no instance of this cluster
 		return Accepted, ""
 	}
-	return c.stranger(p, &p.last.info, ch)
+	return a.stranger(p, &p.last.info, ch)
 }
 
-func (c *Core) unanswered() (list []*place) {
-	for _, p := range c.places {
-		if p.entry != "" && !p.last.fresh(c.now, freshFor) {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
+func (a *assent) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
 	switch {
-	case who.Instance == c.instance:
+	case who.Instance == a.instance:
 		return Accepted, ""
 	case who.Settings.Solo:
 		return RefusedStranger, p.label() + " runs alone, without Join: set Join on all instances"
@@ -136,24 +169,8 @@ func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, stri
 		return RefusedStranger, p.label() + " is bound to another attempt to found a group"
 	case ch == nil:
 		return Accepted, ""
-	case ch.listed(who.Instance) < 0 && c.settings.founds(who.Name):
+	case ch.listed(who.Instance) < 0 && a.settings.founds(who.Name):
 		return RefusedStranger, p.label() + " is not on the list"
 	}
 	return Accepted, ""
-}
-
-func (c *Core) bind(ch *Charter) {
-	own := *ch
-	own.List, own.Voters = slices.Clone(ch.List), slices.Clone(ch.Voters)
-	own.Settings, own.Supersedes = ch.Settings.normal(), slices.Clone(ch.Supersedes)
-	c.phase, c.charter, c.group, c.rulesOf = Bound, &own, ch.Group, own.Settings
-	c.at, c.raft, c.supersedes = 1, own.Raft(c.instance), own.Supersedes
-	c.bound = make([]bool, len(own.List))
-	c.bound[own.listed(c.instance)] = true
-	c.stale = true
-	c.revision++
-	for _, p := range c.places {
-		p.next = c.now
-	}
-	c.events = append(c.events, Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
 }

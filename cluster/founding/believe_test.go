@@ -144,7 +144,7 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 // voter sends it. Implausibly high lives are ignored.
 func TestHearsayAboutLives(t *testing.T) {
 	c := settled(Member)
-	c.askedBy("m:1")
+	c.askedBy(c.now, c.addr, "m:1")
 	c.tell("m:1", InstanceInfo{
 		Instance: mallory().Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 99, AskerLife: 9,
 		AskerAddr: "z:1", Voters: configuration(),

@@ -56,7 +56,7 @@ func (b *Book) Hear(v Voter, firstHand bool) bool {
 		(v.Life == e.Life && e.firstHand && !firstHand) {
 		return false
 	}
-	v.Learner = e.Learner
+	v = Voter{Raft: v.Raft, Instance: v.Instance, Addr: v.Addr, Life: v.Life, Learner: e.Learner}
 	changed := e.Voter != v
 	e.Voter, e.firstHand = v, firstHand
 	return changed

@@ -117,6 +117,20 @@ func (s Settings) founds(name string) bool {
 // vote. With Replicas every instance is a founder.
 func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
 
+// alone returns the settings of a group of one.
+func (s Settings) alone() Settings {
+	s.Grace, s.Voters = 0, 1
+	return s
+}
+
+// withFounders returns s with other founders. It still asks for Replicas if there are none.
+func (s Settings) withFounders(founders []string) Settings {
+	if s.Founders = founders; len(founders) > 0 {
+		s.Replicas = 0
+	}
+	return s
+}
+
 // slack returns the largest allowed difference between two clocks on a list: half the grace, or 5 s
 // without a grace.
 func (s Settings) slack() time.Duration {
@@ -153,6 +167,12 @@ type Voter struct {
 	Learner bool
 }
 
+// again returns the voter at the address of a later start.
+func (v Voter) again(life uint64, addr string) Voter {
+	v.Life, v.Addr = life, addr
+	return v
+}
+
 // Charter founds a group: it determines the members, the voters and the rules. Every listed
 // instance must accept the charter before the group is founded. A charter never changes.
 type Charter struct {
@@ -166,6 +186,14 @@ type Charter struct {
 	// Supersedes lists, in ascending order, groups that operators have given up. Listed instances
 	// belonged to them. A member of such a group leaves the group when it meets the new group.
 	Supersedes []uint64
+}
+
+// clone returns a copy that shares nothing with c, with settings in normal form.
+func (c *Charter) clone() Charter {
+	own := *c
+	own.List, own.Voters = slices.Clone(c.List), slices.Clone(c.Voters)
+	own.Settings, own.Supersedes = c.Settings.normal(), slices.Clone(c.Supersedes)
+	return own
 }
 
 // Raft returns the raft ID that the charter gives to the instance, or 0 if it has no vote.

@@ -1,105 +1,113 @@
 package founding
 
 import (
-	"github.com/mortise-lock/mortise/internal/nodeid"
+	"encoding/binary"
 	"slices"
-	"time"
 )
 
-// The number of a configuration is the index of its log entry, or 1 for the charter's
-// configuration.
-
-// Voters records a configuration that this instance's replica has applied. A newer configuration
-// replaces the known one, and a configuration with the same number updates addresses. If an older
-// configuration names this instance's replica, the replica was removed since then.
-func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
-	c.now = now
-	if c.group != group || c.phase == Newborn || c.take(at, voters) {
-		return
-	}
-	if at != c.at || len(voters) > maxVoters || (c.phase == Bound && !c.durable) {
-		return
-	}
-	if !slices.Equal(c.voters, voters) {
-		c.revision++
-	}
-	c.place(voters)
+// Configuration is a configuration of the group that a replica has applied.
+type Configuration struct {
+	At       uint64   // number of the configuration; zero means that none was applied
+	Voters   []Voter  // all replicas of the configuration, including learners
+	Incoming []uint64 // raft IDs of the new half, ascending; empty unless the configuration is joint
+	Outgoing []uint64 // raft IDs of the old half, ascending; empty unless the configuration is joint
+	told     bool     // Incoming and Outgoing are known
 }
 
-func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
-	if len(voters) == 0 {
-		return
-	}
-	if !c.believes(from) {
-		c.hinted(at, voters)
-		return
-	}
-	c.events = append(c.events, Event{Kind: Heard, Group: c.group, At: at, Voters: slices.Clone(voters)})
-	c.take(at, voters)
+func (g *Configuration) names(raft uint64) bool {
+	return slices.ContainsFunc(g.Voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// take replaces the known configuration with a newer one and reports whether it did. It removes
-// this instance's replica if the old configuration names it and the new one does not.
-func (c *Core) take(at uint64, voters []Voter) bool {
-	if len(voters) == 0 || len(voters) > maxVoters {
-		return false
-	}
-	named := c.named()
-	if at <= c.at {
-		if at < c.at && c.phase == Member && !named && holds(voters, c.raft) {
-			c.remove()
+// majority reports whether the voters for which meant returns true are a majority. In a joint
+// configuration they must be a majority of each half.
+func (g *Configuration) majority(meant func(Voter) bool) bool {
+	half := func(in func(Voter) bool) bool {
+		n, all := 0, 0
+		for _, v := range g.Voters {
+			if !v.Learner && in(v) {
+				all++
+				if meant(v) {
+					n++
+				}
+			}
 		}
-		return false
-	}
-	c.at = at
-	c.revision++
-	c.place(voters)
-	switch {
-	case c.phase == Bound:
-		c.born = true // no configuration changes before the group is founded
-	case named && !c.named():
-		c.remove()
-	}
-	return true
-}
-
-func (c *Core) place(voters []Voter) {
-	c.voters, c.stale = slices.Clone(voters), true
-	for _, v := range c.voters {
-		if c.durable && v.Instance != c.instance {
-			c.alive(v.Instance, v.Life, 0, v.Addr, false)
+		if !g.told && (all%2 == 0 || all >= 7) {
+			// g may be joint with unknown halves; a majority of each half is over a quarter of all
+			return 4*n > all
 		}
+		return 2*n > all
 	}
-}
-
-func (c *Core) newest() []Voter {
-	if len(c.voters) > 0 || c.charter == nil {
-		return c.voters
+	if len(g.Outgoing) == 0 {
+		return half(func(Voter) bool { return true })
 	}
-	return c.charter.Voters
+	incoming := half(func(v Voter) bool { return slices.Contains(g.Incoming, v.Raft) })
+	return incoming && half(func(v Voter) bool { return slices.Contains(g.Outgoing, v.Raft) })
 }
-
-func (c *Core) named() bool { return holds(c.newest(), c.raft) }
 
 func holds(voters []Voter, raft uint64) bool {
 	return raft != 0 && slices.ContainsFunc(voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// At returns the number of the newest known configuration: 1 for the configuration of the charter,
-// and 0 without a group.
-func (c *Core) At() uint64 { return c.at }
+// whole returns a copy of a configuration of which both halves are known.
+func (g *Configuration) whole() Configuration {
+	return Configuration{
+		At: g.At, Voters: slices.Clone(g.Voters), Incoming: sorted(g.Incoming), Outgoing: sorted(g.Outgoing), told: true,
+	}
+}
 
-// Adopt records the group's settings after a change through the log (rule 15). From then on this
-// instance reports, stores and uses these settings.
-func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
-	c.now = now
-	if c.group != group || c.phase != Member {
-		return
+// Standing describes the replica of the answering instance. It is a part of InstanceInfo.
+type Standing struct {
+	Raft uint64 // raft ID of the running replica; zero means none
+	// names of the instances of the answer's Voters, in the same order; empty where unknown
+	Names   []string
+	Applied Configuration
+	Log     Log // position of the replica's log, if the replica knows no leader
+}
+
+// Log is the position of a replica's log. The zero Log means unknown.
+type Log struct {
+	Term      uint64 // term of the replica
+	LastTerm  uint64 // term of the last entry
+	LastIndex uint64
+}
+
+// ahead reports whether a voter with the log l always refuses a candidate with the other log. It
+// reports false if the candidate's report may be out of date.
+func (l Log) ahead(of Log) bool {
+	known := l.Term > 0 && of.Term >= l.Term
+	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
+}
+
+func appendStanding(b []byte, s *Standing) []byte {
+	if s == nil {
+		return b // the same bytes as from a build that does not know Standing
 	}
-	s = s.normal()
-	if s.Solo == c.rulesOf.Solo && c.rulesOf.differs(s) == "" {
-		return
+	b = binary.AppendUvarint(b, s.Raft)
+	names := s.Names[:min(len(s.Names), maxVoters)]
+	b = binary.AppendUvarint(b, uint64(len(names)))
+	for _, name := range names {
+		b = appendText(b, name)
 	}
-	c.rulesOf = s
-	c.revision++
+	b = binary.AppendUvarint(b, s.Applied.At)
+	b = appendVoters(b, s.Applied.Voters)
+	b = appendIDs(appendIDs(b, s.Applied.Incoming), s.Applied.Outgoing)
+	for _, v := range [...]uint64{s.Log.Term, s.Log.LastTerm, s.Log.LastIndex} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return b
+}
+
+func readStanding(r *reader) *Standing {
+	if r.bad || len(r.b) == 0 {
+		return nil
+	}
+	s := &Standing{Raft: r.uint()}
+	for range r.length(maxVoters, 1) {
+		s.Names = append(s.Names, r.text(maxNameBytes))
+	}
+	s.Applied = Configuration{At: r.upTo(maxAt), Voters: readVoters(r), Incoming: r.ids(maxVoters),
+		Outgoing: r.ids(maxVoters)}
+	s.Applied.told = s.Applied.At > 0
+	s.Log = Log{Term: r.uint(), LastTerm: r.uint(), LastIndex: r.uint()}
+	return s
 }

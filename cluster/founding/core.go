@@ -1,155 +1,109 @@
 package founding
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
-
-// Config configures the core of one instance.
-type Config struct {
-	Instance nodeid.ID // ID of the first incarnation; random, not zero
-	Name     string
-	Addr     string // host:port at which other instances reach this instance
-	Settings Settings
-	Rules    uint32 // newest version of the lock rules that this instance supports
-
-	Durable bool // the host stores State before it sends or does anything that depends on it
-	// number of starts with this directory; 1 without a directory; 0 means 1
-	Life uint64
-	// random number of this process, which tells two starts of the same number apart; 0 means none
-	Boot   uint64
-	Stored *State // State that the last start has stored; nil means none
-}
 
 // Core is the state machine that founds a group on behalf of one instance. A Core is not safe for
 // concurrent use. It keeps no slice that is passed to a method, unless the method's comment says
 // so.
+//
+// Each part has its fields alone, and is the only one that writes them. What reads several parts
+// gets a [sight] of them.
 type Core struct {
-	name     string
-	addr     string
-	settings Settings
-	rules    uint32
-	life     uint64
-	boot     uint64
+	self
+	bond
+	replica
+	leading
+	attempt
+	fates
+	acquaintances
+	directory
+	contacts
 
 	now  time.Duration
 	wall int64
-
-	join   []Entry
-	gossip []string
-	askers []asker
-	tips   []asker  // addresses at which other instances have met founders and voters
-	places []*place // in ascending order of address
-	stale  bool
-	rivals []string // addresses whose last answer named another group with a leader
-	// ID of the last question; a new incarnation continues to count, so that late answers to an
-	// earlier incarnation are recognised
-	asked uint64
-	lives []presence
-
-	// Only used with a directory:
-	durable  bool
-	revision uint64
-	unfit    string // why the directory cannot be written; empty if it can
-	barred   string // why this instance may never take part again; empty if it may
-	names    []called
-	// addresses that must be asked, because gossip reports this instance's ID or a newer
-	// configuration there
-	seenAt []asker
-	gaveUp []uint64 // groups that operators have given up here, oldest first
-	floor  int64    // Unix milliseconds; the tokens of a group founded from now on are higher
-
-	// State of this incarnation. A restart in place resets all fields below.
-	instance nodeid.ID
-	phase    Phase
-	charter  *Charter // nil for a newborn, and for a member that joined a founded group
-	group    uint64
-	voters   []Voter // empty until the group is founded or joined
-	at       uint64  // number of the newest known configuration; 0 without a group
-	replica
-	// newest configuration that this instance's replica has applied; if this instance runs no
-	// replica, the newest one that any believed instance has applied
-	applied Configuration
-	log     Log     // position of the log of replica logOf
-	logOf   uint64  // raft ID
-	fates   []*fate // known replicas, oldest first
-	// the time since which all instances that a new group needs have answered without a break;
-	// zero if some do not answer
-	whole      time.Duration
-	doubts     doubts
-	supersedes []uint64
-	rulesOf    Settings // settings of the group, unless phase is Newborn
-	leader     bool
-	guide      nodeid.ID     // leader to which this instance is attached; zero means none
-	guided     time.Duration // when another known voter last answered or a leader was last known
-	born       bool          // the group is founded; phase becomes Member at the next Tick
-	refused    []uint64      // charters that this incarnation has refused, oldest first
-	bound      []bool        // which listed instances are known to be bound
-	all        bool          // AllBound was emitted
-	// proposals to the listed instances; nil if this instance did not propose the charter
-	offers []offer
-	// when to give the charter up, or to end settling; zero means not set
-	until time.Duration
-	since time.Duration // when this member lost its leader
 	// why this incarnation must end at the next Tick; empty if it need not
-	doomed      string
-	settling    bool
-	searchUntil time.Duration // end of the search for other voters after a restart
-	lastAddr    string        // address at which this instance last took part
-
-	// time of the next round of questions, if this instance is no founder; zero means not set
-	roundAt   time.Duration
-	rounds    uint64
-	fruitless int           // rounds since the last answer or refusal
-	searchAt  time.Duration // time of a founder's next search among the Join addresses
-	// time of the next question to a Join address, for a member with a leader; zero means not set
-	inquireAt time.Duration
-
-	sinceWall int64 // the same time as in the field since, by the wall clock
-	// lostLeader is set if this incarnation has had a leader, and since is the time of its loss.
-	lostLeader bool
-	events     []Event
-	asks       []Question
-}
-
-type offer struct {
-	pending  uint64 // ID of the pending question; zero means none
-	next     time.Duration
-	accepted bool
+	doomed string
+	events []Event
 }
 
 // New returns the core of a new instance, or of an instance that resumes from Stored.
 func New(cfg Config) *Core {
 	c := &Core{
-		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1),
-		life: max(cfg.Life, 1), boot: cfg.Boot,
-		stale: true, instance: cfg.Instance, durable: cfg.Durable,
+		self: self{
+			instance: cfg.Instance, name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(),
+			rules: max(cfg.Rules, 1), life: max(cfg.Life, 1), boot: cfg.Boot,
+		},
+		directory: directory{durable: cfg.Durable},
 	}
+	c.outdate()
 	c.resume(cfg.Stored)
 	return c
 }
 
-// Instance returns the ID of the present incarnation.
-func (c *Core) Instance() nodeid.ID { return c.instance }
+// resume continues from the stored State. A newborn keeps its new ID, because the refusals made
+// under the stored ID are not stored.
+func (c *Core) resume(s *State) {
+	c.directory.resume(s, c.addr)
+	if s == nil || s.Phase == Newborn {
+		return
+	}
+	c.self.resume(s.Instance)
+	c.bond, c.replica = resumeBond(s), resumeReplica(s)
+	c.listed(s.Voters, c.instance)
+	if c.charter != nil {
+		c.attempt.begin(c.charter, c.instance)
+	}
+}
 
-// Phase returns the phase of the present incarnation.
-func (c *Core) Phase() Phase { return c.phase }
+// State returns what has to be stored now. It shares only the charter with the core, and the core
+// never changes the charter.
+func (c *Core) State() State {
+	return State{
+		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.lastAddr,
+		Refused: c.barred,
+		Voters:  slices.Clone(c.voters), At: c.at, Raft: c.raft, Term: c.term, Used: slices.Clone(c.used),
+		UsedAt: c.usedAt, Lingers: c.lingers,
+		Supersedes: slices.Clone(c.supersedes), GaveUp: slices.Clone(c.gaveUp), FloorUnixMS: c.floor,
+	}
+}
 
-// Group returns the group that this incarnation is bound to or belongs to, or 0.
-func (c *Core) Group() uint64 { return c.group }
+func (c *Core) sight() *sight {
+	return &sight{
+		self: c.self, bond: c.bond, leading: c.leading, acquaintances: c.acquaintances, now: c.now, wall: c.wall,
+		join: c.join, places: c.places, durable: c.durable, settling: c.settling, searches: c.searches(),
+	}
+}
+
+func (c *Core) roll() *roll { return &roll{sight: c.sight(), floor: c.floor, gaveUp: c.gaveUp} }
+
+func (c *Core) assent() *assent {
+	return &assent{roll: c.roll(), refused: c.refused, unfit: c.unfit}
+}
+
+func (c *Core) inquest() *inquest {
+	return &inquest{sight: c.sight(), fates: c.fates, replica: c.replica}
+}
+
+// Waiting tells the user what this instance waits for and what to do. It returns "" if this
+// instance waits for nothing.
+func (c *Core) Waiting() string {
+	o := outlook{assent: c.assent(), inquest: c.inquest(), bound: c.bound, barred: c.barred}
+	return o.waiting()
+}
+
+// Founders returns the addresses at which a founder was last met.
+func (c *Core) Founders() []string { return c.sight().founders() }
 
 // Leader records whether this instance knows a leader of its group. A newborn ignores the call.
 func (c *Core) Leader(now time.Duration, known bool) {
 	c.now = now
-	if known || c.leader {
-		c.guided = now
-	}
-	known = known && c.phase != Newborn
-	if c.leader && !known {
-		c.since, c.sinceWall, c.lostLeader = now, c.wall, true
-	}
-	c.leader = known
+	c.observe(now, c.wall, known, c.phase != Newborn)
 }
 
 // Born records that this instance has applied the Born entry of the group. It does nothing unless
@@ -157,7 +111,7 @@ func (c *Core) Leader(now time.Duration, known bool) {
 func (c *Core) Born(now time.Duration, group uint64) {
 	c.now = now
 	if c.phase == Bound && c.group == group {
-		c.born = true
+		c.markBorn()
 	}
 }
 
@@ -172,10 +126,12 @@ func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 		c.arrange()
 	}
 	next := c.ask(random)
-	out := Output{Questions: c.asks, Events: c.events, Next: next}
-	c.asks, c.events = nil, nil
+	out := Output{Questions: c.questions(), Events: c.events, Next: next}
+	c.events = nil
 	return out
 }
+
+func (c *Core) arrange() { c.contacts.arrange(c.now, c.addr, c.lastAddr, &c.bond) }
 
 func (c *Core) decide(random Random) {
 	switch {
@@ -196,15 +152,642 @@ func (c *Core) decide(random Random) {
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{
-		name: c.name, addr: c.addr, settings: c.nextSettings(), rules: c.rules, life: c.life, now: c.now, wall: c.wall,
-		names: c.names,
-		join:  c.join, gossip: c.gossip, askers: c.askers, tips: c.tips, stale: true,
-		asked: c.asked, events: c.events, lives: c.lives,
-		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, lastAddr: c.addr, instance: random.Instance,
-		gaveUp: c.gaveUp, floor: c.floor,
+		self: c.self.again(random.Instance, c.sight().nextSettings()), contacts: c.contacts.again(),
+		acquaintances: c.acquaintances, directory: c.directory.again(c.addr),
+		now: c.now, wall: c.wall, events: c.events,
 	}
-	c.events = append(c.events, Event{Kind: Restarted, Instance: c.instance, Text: reason})
+	c.emit(Event{Kind: Restarted, Instance: c.instance, Text: reason})
 }
 
-// HasLeader reports whether this instance knows a leader of its group.
-func (c *Core) HasLeader() bool { return c.leader }
+func (c *Core) emit(e Event) { c.events = append(c.events, e) }
+
+func (c *Core) newborn(random Random) {
+	if c.settings.Solo {
+		if c.unfit == "" {
+			ch := c.roll().alone(random)
+			c.bind(&ch)
+		}
+		return
+	}
+	if who := c.sight().open(); who != nil {
+		c.adopt(who)
+		return
+	}
+	if ch, ok := c.assent().propose(random); ok {
+		c.bind(&ch)
+		c.attempt.propose()
+	}
+}
+
+// consider applies rule 3: it accepts ch and binds this instance to ch, or returns the reason for
+// refusing. It accepts ch again after accepting it, because the first answer may have been lost.
+func (c *Core) consider(ch *Charter) (Refusal, string) {
+	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
+		return Accepted, ""
+	}
+	refusal, detail := c.assent().judge(ch)
+	if refusal != Accepted {
+		c.remember(ch.Group)
+		return refusal, detail
+	}
+	c.bind(ch)
+	return Accepted, ""
+}
+
+func (c *Core) bind(ch *Charter) {
+	own := ch.clone()
+	c.accept(&own)
+	c.replica.begin(own.Raft(c.instance))
+	c.attempt.begin(&own, c.instance)
+	c.outdate()
+	c.changed()
+	c.hurry(c.now)
+	c.emit(Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
+}
+
+// tentative applies rules 4 and 5. The package comment explains the rule for a directory.
+func (c *Core) tentative(random Random) {
+	if c.until == 0 || (c.durable && c.sight().unreached(c.now-reachedFor) != "") {
+		c.attempt.allow(c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread)))
+	}
+	if c.complete() {
+		c.emit(Event{Kind: AllBound, Group: c.group})
+	}
+	switch {
+	case c.born:
+		c.belong(c.group, c.at, c.newest(), "")
+	case c.superseded():
+	case c.now >= c.until && !c.settings.Solo:
+		c.doomed = "the group was not founded in time: " + c.Waiting()
+	}
+}
+
+// superseded ends this incarnation if operators have given up the group, and reports whether it
+// did.
+func (c *Core) superseded() bool {
+	text := c.sight().superseded()
+	if text != "" {
+		c.doomed = text
+	}
+	return text != ""
+}
+
+func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
+	c.bond.belong(group, at, voters)
+	c.leading.begin(c.now, c.wall)
+	c.attempt.end()
+	c.outdate()
+	c.regain(group)
+	c.changed()
+	c.emit(Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters), Text: warning})
+	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
+		c.remove() // the replica was removed before this instance learned that the group is founded
+	}
+}
+
+// adopt makes a newborn a member of the group of a member that has answered.
+func (c *Core) adopt(with *InstanceInfo) {
+	warning := c.settings.differs(with.Settings)
+	c.bond.enter(with)
+	c.leading.enter()
+	c.belong(with.Group, with.At, with.Voters, warning)
+}
+
+// settle checks, before a resumed instance takes part, whether another process has its ID. It waits
+// until every address has answered or refused, but at most settleWithin, because after a power
+// failure this may be the only instance.
+func (c *Core) settle() {
+	until := c.directory.allow(c.now + settleWithin)
+	if c.now < until && !c.settings.Solo && c.sight().unsettled() {
+		return
+	}
+	c.settled(c.now, c.addr)
+	c.outdate()
+	c.leading.begin(c.now, c.wall)
+	raft := max(c.raft, c.lingers)
+	var first []Event // events that precede those that arrived during settling
+	switch {
+	case c.charter != nil && c.charter.Raft(c.instance) == raft:
+		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: raft})
+	case raft != 0:
+		first = append(first, Event{Kind: Prepared, Group: c.group, Raft: raft})
+	}
+	if c.phase == Member {
+		first = append(first, Event{Kind: Joined, Group: c.group, At: c.at, Voters: slices.Clone(c.voters)})
+	}
+	if c.lingers != 0 {
+		first = append(first, Event{Kind: Removed, Group: c.group, Raft: c.lingers})
+	}
+	c.events = append(first, c.events...)
+}
+
+// searches reports whether a restarted voter still searches for other voters, whose addresses may
+// have changed too.
+func (c *Core) searches() bool {
+	began := c.searchUntil - searchFor
+	return c.now < c.searchUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
+		met := c.lastMet(v.Instance)
+		return v.Instance != c.instance && (met == nil || met.at <= began)
+	})
+}
+
+// member applies rules 6 and 7. With a directory it leaves only a group that is superseded.
+func (c *Core) member() {
+	c.follow(c.newest())
+	c.follow(c.applied.Voters)
+	after := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
+	s := c.sight()
+	for _, g := range s.later(after) {
+		c.follow(g.Voters)
+	}
+	if c.superseded() {
+		return
+	}
+	if c.leader || c.settings.Solo || c.durable || c.now <= after {
+		c.reach(c.now, false)
+		return // holders may still trust their leases
+	}
+	other, own := s.leaders(after)
+	reached := s.unreached(after) == ""
+	if own || !reached && !other {
+		c.reach(c.now, false)
+		return // the group may have lost only its leader, or a needed instance is missing
+	}
+	c.reach(c.now, true)
+	c.doubt(c.now, c.at, c.inquest().refuted(Configuration{At: c.at, Voters: c.newest()}, after))
+	if text := c.inquest().verdict(after, other, reached); text != "" {
+		c.doomed = text
+	}
+}
+
+// follow begins to track the replicas of a configuration. If the name of a replica's instance is
+// unknown, follow asks for it while the instance still runs. With Founders, the name can prove
+// later that the replica has ended.
+func (c *Core) follow(voters []Voter) {
+	for _, v := range c.fates.follow(voters, c.now) {
+		if s := c.sight(); c.runs() != 0 && !c.durable && s.nameOf(v.Instance) == "" {
+			c.visit(s, v.Addr)
+		}
+	}
+}
+
+// Result records the outcome of a question, given by its ID and the time at which it was sent. If
+// outcome is Answered, from is the sender of the answer, as the connection has proved. If outcome
+// is Foreign or Silent, answer is a reason in text, or nil. With other outcomes, from and answer
+// have no meaning. Result ignores questions that are no longer pending, such as those of an
+// earlier incarnation.
+func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID,
+	answer []byte) {
+	c.now = now
+	if i := c.answered(id); i >= 0 {
+		if text := c.attempt.hear(i, c.charter, outcome, from, answer); text != "" {
+			c.doomed = text
+		}
+		return
+	}
+	p := c.ended(now, id, outcome, answer)
+	if p == nil || outcome == Silent || outcome == Other || asked < p.last.asked {
+		return
+	}
+	var who InstanceInfo
+	first, why := time.Duration(0), ""
+	if outcome == Foreign {
+		why = plain.Cut(string(answer), maxWhy)
+	}
+	if outcome == Answered {
+		var err error
+		if who, err = decodeInfo(answer); err != nil {
+			// The instance may run a newer version, so it blocks founding like a silent address.
+			return
+		}
+		who.Instance, first = from, now
+		if p.last.outcome == Answered && p.last.info.Instance == from {
+			first = p.last.first
+		}
+		c.learn(c.sight(), p, &who)
+		c.recognise(&who)
+		c.met(&who)
+		c.attest(p, &who, asked)
+	}
+	p.record(lastResult{outcome: outcome, asked: asked, got: now, first: first, info: who, why: why})
+}
+
+// recognise bars this instance if an answer shows that another process has its ID.
+func (c *Core) recognise(who *InstanceInfo) {
+	if !c.durable || c.barred != "" {
+		return
+	}
+	if text := copied(c.sight(), who); text != "" {
+		c.bar(text)
+	}
+}
+
+// WentBack records that this instance's replica lacks what it has acknowledged, and why that is
+// known.
+func (c *Core) WentBack(now time.Duration, why string) {
+	c.now = now
+	c.bar("this directory was restored from an older copy (" + why + "): " + recoveryHintOld)
+}
+
+func (c *Core) bar(text string) {
+	if c.directory.bar(text) {
+		c.events = append(c.events[:0], Event{Kind: Barred, Text: text})
+	}
+}
+
+func (c *Core) met(who *InstanceInfo) {
+	if who.Instance != c.instance && c.votes(who.Instance) {
+		c.leading.hear(c.now)
+	}
+	if who.Durable && !who.Resuming && who.Instance != c.instance {
+		c.started(who.Instance, who.Life, who.Boot, who.Addr, who.Group)
+	}
+	ours := who.Group == c.group && who.Phase != Newborn
+	if c.phase == Bound {
+		at := c.charter.listed(who.Instance)
+		switch {
+		case at >= 0 && who.RefusedYou:
+			c.doomed = nameOf(who.Name, who.Addr) + " has refused the charter"
+		case at >= 0 && ours:
+			c.bindOther(at)
+			if who.Phase == Member {
+				c.markBorn()
+			}
+		}
+	}
+	if ours && (c.durable || who.Phase == Member && (c.phase == Member || who.At > c.at)) {
+		c.hear(who.Instance, who.At, who.Voters)
+	}
+}
+
+// started records a start that an instance with a directory has reported itself.
+func (c *Core) started(instance nodeid.ID, life, boot uint64, addr string, group uint64) {
+	c.alive(presence{instance: instance, life: life, boot: boot, addr: addr, at: c.now, wall: c.wall}, true)
+	if group != c.group || !c.durable {
+		return
+	}
+	if v, changed := c.moved(instance, life, addr); changed {
+		// The event has no At, because its Voters are not a whole configuration.
+		c.emit(Event{Kind: Heard, Group: c.group, Voters: []Voter{v}})
+	}
+}
+
+func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
+	c.call(who.Instance, who.Name)
+	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn ||
+		who.Group == c.group && c.sight().believes(who.Instance)) {
+		for i, v := range who.Voters {
+			c.call(v.Instance, s.Names[i])
+		}
+	}
+	if c.phase != Member {
+		return
+	}
+	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At &&
+		c.sight().believes(who.Instance) {
+		c.apply(s.Applied)
+	}
+	c.fates.attest(c.sight(), p.addr, who, asked)
+}
+
+func (c *Core) call(instance nodeid.ID, name string) {
+	if name != "" && c.sight().nameOf(instance) == "" {
+		c.acquaintances.call(instance, name)
+	}
+}
+
+// Departed records that an instance has announced its exit, which ends its replica in memory.
+func (c *Core) Departed(now time.Duration, instance nodeid.ID) {
+	c.now = now
+	if instance != c.instance {
+		c.depart(instance)
+	}
+}
+
+// Ask answers a question of another instance. It returns nil if the question is unknown or must not
+// be answered. The answer binds this instance as soon as Ask returns.
+func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
+	c.now, c.wall = now, wallUnixMS
+	if c.doomed != "" || c.barred != "" {
+		return nil
+	}
+	if p, err := decodeProposal(body); err == nil {
+		if p.To != c.instance || c.settling {
+			// The proposer could mistake an answer for that of another incarnation.
+			return nil
+		}
+		v := verdict{Instance: c.instance, Group: p.Charter.Group}
+		v.Refusal, v.Detail = c.consider(&p.Charter)
+		return appendVerdict(nil, v)
+	}
+	if answer := c.told(from.Instance, body); answer != nil {
+		return answer
+	}
+	q, err := decodeQuestion(body)
+	if err != nil {
+		return nil
+	}
+	q.Instance, q.Addr = from.Instance, from.Addr
+	if q.Founds {
+		c.askedBy(c.now, c.addr, q.Addr)
+	}
+	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {
+		c.started(q.Instance, q.Life, q.Boot, q.Addr, q.Group)
+	}
+	if q.Bound && c.phase == Bound && q.Group == c.group {
+		if at := c.charter.listed(q.Instance); at >= 0 {
+			c.bindOther(at)
+		}
+	}
+	who := c.answer(q)
+	who.Met = c.acquainted(c.sight(), q.Addr)
+	return appendInfo(nil, who)
+}
+
+// Tell answers the question "who are you?" of a peer that is not an instance. It returns nil for
+// any other question and records nothing about the peer.
+func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
+	c.now, c.wall = now, wallUnixMS
+	q, err := decodeQuestion(body)
+	if err != nil || c.doomed != "" || c.barred != "" {
+		return nil
+	}
+	return appendInfo(nil, c.answer(question{Instance: from, Group: q.Group}))
+}
+
+func (c *Core) answer(q question) InstanceInfo {
+	r := respondent{assent: c.assent(), replica: c.replica}
+	return r.answer(q)
+}
+
+func (c *Core) told(from nodeid.ID, body []byte) []byte {
+	if p, err := decodePrepare(body); err == nil {
+		if p.To != c.instance {
+			return nil
+		}
+		a := PrepareAnswer{Instance: c.instance, Raft: p.Raft}
+		a.State, a.Detail = c.prepare(from, &p)
+		return appendPrepared(nil, a)
+	}
+	if a, err := decodePush(body); err == nil && a.To == c.instance {
+		if a.Group == c.group {
+			c.hear(from, a.At, a.Voters)
+		}
+		return []byte{wireVersion}
+	}
+	return nil
+}
+
+func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
+	switch {
+	case c.phase != Member || c.group != p.Group || c.settings.Solo:
+		return Declined, "it does not belong to group " + groupName(p.Group)
+	case c.settling:
+		return Declined, "it has just been started again and is still looking for other instances"
+	case c.unfit != "":
+		return Declined, c.unfit
+	}
+	c.hear(from, p.At, p.Voters)
+	if !c.sight().believes(from) {
+		return Declined, "the instance that asks is not known to lead the group"
+	}
+	if state, detail, fresh := c.meets(p, c.newest()); !fresh {
+		return state, detail
+	}
+	if c.raft != 0 {
+		c.remove()
+	}
+	c.replica.prepare(p.Raft, p.Term)
+	c.changed()
+	c.emit(Event{Kind: Prepared, Group: c.group, Raft: c.raft})
+	return Running, ""
+}
+
+// remove ends the present raft ID and emits Removed. The replica runs until the host reports
+// Retired, because other replicas may need its vote.
+func (c *Core) remove() {
+	raft := c.replica.remove(c.at)
+	c.changed()
+	if !c.settling {
+		c.emit(Event{Kind: Removed, Group: c.group, Raft: raft})
+	}
+}
+
+// Retired records that a replica of this instance has stopped for good: it stopped by itself, or it
+// was removed and its vote is no longer needed. Its raft ID is never used again. The instance may
+// be prepared under another ID.
+func (c *Core) Retired(now time.Duration, raft uint64) {
+	c.now = now
+	if c.retire(raft, c.at) {
+		c.changed()
+	}
+}
+
+// Voters records a configuration that this instance's replica has applied. A newer configuration
+// replaces the known one, and a configuration with the same number updates addresses. If an older
+// configuration names this instance's replica, the replica was removed since then.
+func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
+	c.now = now
+	if c.group != group || c.phase == Newborn || c.take(at, voters) {
+		return
+	}
+	if at != c.at || len(voters) > maxVoters || (c.phase == Bound && !c.durable) {
+		return
+	}
+	if c.readdress(voters) {
+		c.changed()
+	}
+	c.placed()
+}
+
+func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
+	if len(voters) == 0 {
+		return
+	}
+	if !c.sight().believes(from) {
+		c.hinted(at, voters)
+		return
+	}
+	c.events = append(c.events, Event{Kind: Heard, Group: c.group, At: at, Voters: slices.Clone(voters)})
+	c.take(at, voters)
+}
+
+// hinted handles a configuration from an instance that is not believed. Equal hints from several
+// instances prove nothing, because any process can create new IDs.
+func (c *Core) hinted(at uint64, voters []Voter) {
+	if at <= c.at || c.phase != Member || c.settling {
+		return
+	}
+	s := c.sight()
+	if c.leader {
+		c.askForVoters(s)
+	}
+	if c.leader || !s.lost() {
+		return
+	}
+	if holds(voters, c.raft) {
+		return // the newer configuration names this replica, so its voters will contact it
+	}
+	if c.durable {
+		return
+	}
+	c.doomed = "none of the voters of group " + groupName(c.group) + " that this instance knows has answered for " +
+		s.unguided().Round(time.Second).String() +
+		", and the group has a newer configuration"
+}
+
+// take replaces the known configuration with a newer one and reports whether it did. It removes
+// this instance's replica if the old configuration names it and the new one does not.
+func (c *Core) take(at uint64, voters []Voter) bool {
+	if len(voters) == 0 || len(voters) > maxVoters {
+		return false
+	}
+	named := c.named()
+	if at <= c.at {
+		if at < c.at && c.phase == Member && !named && holds(voters, c.raft) {
+			c.remove()
+		}
+		return false
+	}
+	c.replace(at, voters)
+	c.changed()
+	c.placed()
+	switch {
+	case c.phase == Bound:
+		c.markBorn() // no configuration changes before the group is founded
+	case named && !c.named():
+		c.remove()
+	}
+	return true
+}
+
+// placed follows a change of the known voters.
+func (c *Core) placed() {
+	c.outdate()
+	if c.durable {
+		c.listed(c.voters, c.instance)
+	}
+}
+
+func (c *Core) named() bool { return holds(c.newest(), c.raft) }
+
+// Adopt records the group's settings after a change through the log (rule 15). From then on this
+// instance reports, stores and uses these settings.
+func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
+	c.now = now
+	if c.group == group && c.phase == Member && c.regulate(s) {
+		c.changed()
+	}
+}
+
+// Applied records the configuration that this instance's replica has applied, with both halves if
+// the configuration is joint.
+func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
+	c.now = now
+	c.applyOwn(group, applied)
+}
+
+// Log records the position of the log of this instance's replica. The host calls Log at each change
+// of the replica's term or leader. While the replica has a leader, the host passes the zero Log,
+// because the leader may append entries.
+func (c *Core) Log(now time.Duration, raft uint64, log Log) {
+	c.now = now
+	c.locate(raft, log)
+}
+
+// Unsaved records that the State could not be stored, and why. It returns the part of out that may
+// still be carried out. From then on the core neither proposes nor accepts a charter, and it
+// restarts in place if it is bound to a charter that was not stored. An instance may remain or
+// become a member, because a member promises nothing. State need not be stored again.
+func (c *Core) Unsaved(out Output, why string) Output {
+	c.fail(why)
+	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })
+	if c.phase != Member || (fresh && c.charter == nil) {
+		c.forgo()
+	}
+	// A prepared replica must not begin. A removed replica stops but keeps its log, because the
+	// next start may resume the replica from the last stored State.
+	unsaid := func(e Event) bool { return e.Kind == Prepared || e.Kind == Removed }
+	if c.phase == Bound {
+		c.doomed = c.unfit
+		unsaid = func(e Event) bool { return e.Kind == BoundTo }
+		out.Questions = nil
+	}
+	c.events, out.Events = slices.DeleteFunc(c.events, unsaid), slices.DeleteFunc(out.Events, unsaid)
+	c.endLingering()
+	if c.phase == Member && c.raft != 0 {
+		c.spend(c.at) // the replica stops voting; its ID may or may not be stored
+		c.changed()
+	}
+	out.Next = c.now
+	return out
+}
+
+// Recover gives up the group in this instance's directory for good, by a restart in place. Call
+// Recover only for a group that has lost the majority of its voters, and on each remaining instance
+// of the group. The next group of these instances replaces the lost group, and remaining members of
+// the lost group leave it when they meet the new one. An error says why the group was not given up
+// and what to do. Recover returns nil if this instance has given the group up before.
+func (c *Core) Recover(now time.Duration, group uint64) error {
+	c.now = now
+	if group != 0 && slices.Contains(c.gaveUp, group) && (c.group != group || c.doomed != "") {
+		return nil
+	}
+	r := recovery{sight: c.sight(), barred: c.barred, unfit: c.unfit}
+	if err := r.refusal(group); err != nil {
+		return err
+	}
+	c.giveUp(group)
+	c.doomed = "group " + groupName(group) + " was given up by Recover"
+	return nil
+}
+
+// SeenElsewhere records that gossip reports this instance's ID at another address. The core asks
+// that address, because the report may be about an earlier start.
+func (c *Core) SeenElsewhere(now time.Duration, addr string) {
+	if c.durable {
+		c.Inquire(now, addr)
+	}
+}
+
+// Inquire makes the core ask an address in any phase. The host calls it if gossip reports a newer
+// configuration at that address.
+func (c *Core) Inquire(now time.Duration, addr string) {
+	c.now = now
+	c.visit(c.sight(), addr)
+}
+
+func (c *Core) ask(random Random) time.Duration {
+	next := c.deadline()
+	if c.barred != "" {
+		return next
+	}
+	s := c.sight()
+	next = min(next, c.askPlaces(s, random), c.inquire(s, random))
+	for i, o := range c.offers {
+		l := c.charter.List[i]
+		if l.Instance == c.instance || o.accepted || o.pending != 0 {
+			continue
+		}
+		if o.next <= c.now {
+			id := c.question(l.Addr, l.Instance, appendProposal(nil, proposal{To: l.Instance, Charter: *c.charter}))
+			again := c.now + pace(s, random.Spread-uint64(i)-1, len(c.places))
+			c.offered(i, id, again)
+			continue
+		}
+		next = min(next, o.next)
+	}
+	return max(next, c.now+time.Millisecond)
+}
+
+func (c *Core) deadline() time.Duration {
+	switch {
+	case c.settling && c.settleUntil > c.now:
+		return c.settleUntil
+	case c.phase == Bound && c.until > c.now:
+		return c.until
+	case c.phase == Member && c.leader && !c.settling:
+		return c.now + restFor
+	}
+	return c.now + askEverySlow
+}

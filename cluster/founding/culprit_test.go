@@ -127,7 +127,7 @@ func TestTheCulpritIsNamed(t *testing.T) {
 				if got := core.Waiting(); got != "founding waits: "+want {
 					t.Errorf("waits for\n%s, want\nfounding waits: %s", got, want)
 				}
-				if got := core.self(question{}).Obstacle; got != want && !strings.HasPrefix(want, "2 of 3") {
+				if got := core.answer(question{}).Obstacle; got != want && !strings.HasPrefix(want, "2 of 3") {
 					t.Errorf("it tells others\n%s, want\n%s", got, want)
 				}
 			})
@@ -143,12 +143,12 @@ func TestASecondAddressIsNoWrongAdvertise(t *testing.T) {
 		WallUnixMS: c.wall}
 	c.tell("b:1", who)
 	c.tell("vip:1", who)
-	if text := c.culprit(); text != "" || len(c.strays()) != 0 {
+	if text := c.roll().culprit(); text != "" || len(c.sight().strays()) != 0 {
 		t.Errorf("it names %q", text)
 	}
 	c.end("b:1", Refused) // the instance has just ended, and the answer at vip:1 is older
 	c.now += 3 * time.Second
-	if text := c.culprit(); text != "" {
+	if text := c.roll().culprit(); text != "" {
 		t.Errorf("it names %q by an old answer", text)
 	}
 }

@@ -330,7 +330,7 @@ func TestStandingReturns(t *testing.T) {
 	who = life(2, 2)
 	who.Standing = nil
 	c.tell("n2:1", who)
-	if !c.running(five(2)[1], 0) || c.running(Voter{Raft: 2, Instance: nodeid.ID{}}, 0) {
+	if !c.inquest().running(five(2)[1], 0) || c.inquest().running(Voter{Raft: 2, Instance: nodeid.ID{}}, 0) {
 		t.Error("the same life of a build that does not say counts as a replica that runs")
 	}
 }
@@ -495,11 +495,11 @@ func TestAGroupOfStrangersIsDead(t *testing.T) {
 func TestALogIsThatOfItsReplica(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.Log(c.now, 1, Log{2, 2, 16})
-	if s := c.standing(); s.Log != (Log{2, 2, 16}) {
+	if s := c.answer(question{}).Standing; s.Log != (Log{2, 2, 16}) {
 		t.Errorf("it tells of %+v", s.Log)
 	}
 	c.raft = 77
-	if s := c.standing(); s.Log != (Log{}) {
+	if s := c.answer(question{}).Standing; s.Log != (Log{}) {
 		t.Errorf("replica 77 tells of %+v", s.Log)
 	}
 }

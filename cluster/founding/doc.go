@@ -43,7 +43,7 @@
 //   - Rule 2: the newborn with the lowest ID proposes the charter (propose.go).
 //   - Rule 3: an instance accepts a charter only if the list is complete, settings and clocks
 //     agree, all required answers are there, and no answer shows another group or charter
-//     (accept.go, founders.go).
+//     (accept.go).
 //   - Rule 4: an instance that has accepted a charter is bound to this charter and to no other.
 //   - Rule 5: a bound instance gives the charter up if any listed instance refuses the charter,
 //     or if Born does not arrive within 10 s plus a random time.
@@ -52,6 +52,16 @@
 //   - Rule 9: a replica that is added later starts empty, by Prepare (prepare.go, replica.go).
 //   - Rule 14: a member that has applied a configuration sends it to another member by Push.
 //   - Rule 15: the settings of a founded group change through its log.
+//
+// # The parts of a core
+//
+// Each part is a type in its own file. Only that file writes its fields: self (the instance),
+// bond (its group), replica (its raft IDs), leading (the group's leader), attempt (the founding),
+// fates (replicas that may have ended), acquaintances (starts and names of others), directory (what
+// is stored besides) and contacts (which addresses are asked). Core passes the inputs to the parts.
+//
+// A decision that needs several parts is a method of a copy of them: sight, roll (rule 2), assent
+// (rule 3), inquest (rule 6), recovery, respondent and outlook.
 //
 // # Configurations and replicas
 //
@@ -75,7 +85,7 @@
 // With Replicas, each instance asks "who are you?" at all known addresses: those to which Join
 // resolves (Join addresses), those from gossip, and those of instances that have asked this one.
 // With Founders, the number of questions per second is linear in the size of the fleet, even if all
-// messages are lost (search.go):
+// messages are lost (contacts.go):
 //
 //   - An instance that is no founder needs only one member of a group that has a leader. Every
 //     one to two seconds it asks the known voters and three random Join addresses. While no
@@ -130,7 +140,7 @@
 // # Which reports are believed
 //
 // The transport proves which instance sent a message, and nothing else. Every process that has the
-// secret can send false reports. Therefore (believe.go):
+// secret can send false reports. Therefore (sight.go):
 //
 //   - An instance is believed about its own phase and settings. A voter with a directory is also
 //     believed about its address.
@@ -161,7 +171,7 @@
 // every founder, or every instance. An incarnation that has ended never votes again. So when a
 // second group is founded, no voter of the first group is left.
 //
-// With Founders this depends only on the answers of the founders (founders.go). Only founders vote,
+// With Founders this depends only on the answers of the founders (accept.go). Only founders vote,
 // and one process runs under each founder's name. In detail:
 //
 //   - A founder whose directory holds a group blocks founding until it loses its directory or an

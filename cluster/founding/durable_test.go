@@ -63,7 +63,9 @@ func TestResumedInstancesLookAroundFirst(t *testing.T) {
 		}
 
 		c = resumed(phase)
-		c.Tick(c.now, c.wall, Random{})
+		if out = c.Tick(c.now, c.wall, Random{}); out.Next != c.now+settleWithin {
+			t.Errorf("it asks for a Tick in %v, and settles within %v", out.Next-c.now, settleWithin)
+		}
 		if out = c.Tick(c.now+settleWithin-1, c.wall, Random{}); len(out.Events) != 0 {
 			t.Errorf("it has waited too short a time for silent places: %v", kinds(out.Events))
 		}
@@ -203,7 +205,7 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 		}
 	}
 	for i := range uint64(2 * maxPlaces) {
-		c.alive(nodeidtest.ID(1000+i), 1, 1, "x:1", true)
+		c.alive(presence{instance: nodeidtest.ID(1000 + i), life: 1, boot: 1, addr: "x:1"}, true)
 	}
 	if len(c.lives) > maxPlaces {
 		t.Errorf("%d lives are remembered", len(c.lives))

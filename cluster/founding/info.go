@@ -70,6 +70,12 @@ type question struct {
 	Founds   bool   // the asker is a founder by its own settings
 }
 
+// Asker is the instance that asks a question. The connection proves Instance; Addr is only a claim.
+type Asker struct {
+	Instance nodeid.ID
+	Addr     string
+}
+
 type proposal struct {
 	To      nodeid.ID // the only incarnation that may answer
 	Charter Charter

@@ -57,9 +57,9 @@ func decodeInfo(b []byte) (InstanceInfo, error) {
 	r := open(b, kindInfo)
 	w := InstanceInfo{
 		Name: r.text(maxNameBytes), Addr: r.text(maxAddrBytes), Phase: Phase(r.upTo(uint64(Member))),
-		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(),
+		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: readSettings(r),
 		Rules:      uint32(r.upTo(1<<32 - 1)),
-		WallUnixMS: int64(r.upTo(maxWall)), Voters: r.voters(), Obstacle: r.text(maxTextBytes),
+		WallUnixMS: int64(r.upTo(maxWall)), Voters: readVoters(r), Obstacle: r.text(maxTextBytes),
 		Life: r.uint(), Boot: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerBoot: r.uint(),
 		AskerAddr: r.text(maxAddrBytes),
 		At:        r.upTo(maxAt), Supersedes: r.ids(maxSupersedes), FloorUnixMS: int64(r.upTo(maxWall)),
@@ -67,7 +67,7 @@ func decodeInfo(b []byte) (InstanceInfo, error) {
 	for range r.length(maxMet, 1) {
 		w.Met = append(w.Met, r.text(maxAddrBytes))
 	}
-	w.Standing = r.standing()
+	w.Standing = readStanding(r)
 	if (w.Phase == Newborn) != (w.Group == 0) {
 		r.fail()
 	}
@@ -96,19 +96,20 @@ func appendCharter(b []byte, c *Charter) []byte {
 
 func decodeProposal(b []byte) (proposal, error) {
 	r := open(b, kindProposal)
-	p := proposal{To: r.instance(), Charter: r.charter()}
+	p := proposal{To: r.instance(), Charter: readCharter(r)}
 	return p, r.done()
 }
 
-func (r *reader) charter() Charter {
-	var c Charter
-	c.Group, c.FoundedUnixMS, c.Settings, c.Rules = r.uint(), int64(r.upTo(maxWall)), r.settings(),
-		uint32(r.upTo(1<<32-1))
+func readCharter(r *reader) Charter {
+	group, founded, settings, rules := r.uint(), int64(r.upTo(maxWall)), readSettings(r), uint32(r.upTo(1<<32-1))
+	var list []Listed
 	for range r.length(maxList, 3) {
-		c.List = append(c.List, Listed{Instance: r.instance(), Name: r.text(maxNameBytes), Addr: r.text(maxAddrBytes)})
+		list = append(list, Listed{Instance: r.instance(), Name: r.text(maxNameBytes), Addr: r.text(maxAddrBytes)})
 	}
-	c.Voters, c.Supersedes = r.voters(), r.ids(maxSupersedes)
-	return c
+	return Charter{
+		Group: group, FoundedUnixMS: founded, Settings: settings, Rules: rules, List: list, Voters: readVoters(r),
+		Supersedes: r.ids(maxSupersedes),
+	}
 }
 
 func appendVerdict(b []byte, v verdict) []byte {
@@ -137,12 +138,16 @@ func appendSettings(b []byte, s Settings) []byte {
 	return appendBool(b, s.Solo)
 }
 
-func (r *reader) settings() Settings {
-	s := Settings{Replicas: int(r.upTo(1 << 30))}
+func readSettings(r *reader) Settings {
+	replicas := int(r.upTo(1 << 30))
+	var founders []string
 	for range r.length(maxList, 1) {
-		s.Founders = append(s.Founders, r.text(maxNameBytes))
+		founders = append(founders, r.text(maxNameBytes))
 	}
-	s.Voters, s.SessionTTL, s.Grace, s.Solo = int(r.upTo(maxVoters)), r.duration(), r.duration(), r.bool()
+	s := Settings{
+		Replicas: replicas, Founders: founders, Voters: int(r.upTo(maxVoters)), SessionTTL: r.duration(),
+		Grace: r.duration(), Solo: r.bool(),
+	}
 	return s.normal()
 }
 
@@ -158,7 +163,7 @@ func appendVoters(b []byte, voters []Voter) []byte {
 	return b
 }
 
-func (r *reader) voters() []Voter {
+func readVoters(r *reader) []Voter {
 	var voters []Voter
 	for range r.length(maxVoters, 5) {
 		voters = append(voters, Voter{Raft: r.uint(), Instance: r.instance(), Addr: r.text(maxAddrBytes),

@@ -55,15 +55,15 @@ func TestOutageTakesNothing(t *testing.T) {
 // Whatever has happened to each founder, there must be one group with a leader within the limit.
 func TestLossIsRepaired(t *testing.T) {
 	for _, how := range []string{"founders", "replicas"} {
-		for mix := range fates * fates * fates {
-			t.Run(fmt.Sprintf("%s/%d%d%d", how, mix%fates, mix/fates%fates, mix/fates/fates), func(t *testing.T) {
+		for mix := range ends * ends * ends {
+			t.Run(fmt.Sprintf("%s/%d%d%d", how, mix%ends, mix/ends%ends, mix/ends/ends), func(t *testing.T) {
 				repaired(t, how, mix)
 			})
 		}
 	}
 }
 
-const fates = 4 // the founder continues, loses its replica, restarts, or restarts at another address
+const ends = 4 // the founder continues, loses its replica, restarts, or restarts at another address
 
 func repaired(t *testing.T, how string, mix int) {
 	settings := founders(3, "n0", "n1", "n2")
@@ -79,7 +79,7 @@ func repaired(t *testing.T, how string, mix int) {
 	within := simTTL + reachedFor + 2*time.Second + 5*time.Second
 	all := 0
 	for _, s := range w.slots {
-		switch fate := mix % fates; {
+		switch fate := mix % ends; {
 		case fate == 0:
 			all++
 		case fate == 1:
@@ -97,7 +97,7 @@ func repaired(t *testing.T, how string, mix int) {
 			}
 			s.start()
 		}
-		mix /= fates
+		mix /= ends
 	}
 	w.run(time.Duration(w.rng.Int64N(int64(4*time.Second))), nil)
 	clear(w.cut)

@@ -32,7 +32,7 @@ type place struct {
 	ended time.Duration
 	mute  bool   // the last question got no answer
 	why   string // why the last question got no answer; empty if unknown
-	watch bool   // the address is asked repeatedly while curious reports true
+	watch bool   // the address is asked repeatedly while it is asked at all
 }
 
 // lastResult is the last result from an address, other than silence.
@@ -56,17 +56,6 @@ func (p *place) seen(now, limit time.Duration) (*InstanceInfo, bool) {
 	return &p.last.info, true
 }
 
-// Met returns the last answer from an address, unless its question was sent more than `within`
-// ago.
-func (c *Core) Met(now time.Duration, addr string, within time.Duration) (InstanceInfo, bool) {
-	if at, found := find(c.places, addr); found {
-		if who, ok := c.places[at].seen(now, within); ok {
-			return *who, true
-		}
-	}
-	return InstanceInfo{}, false
-}
-
 func (p *place) seenSince(after, now time.Duration) (*InstanceInfo, bool) {
 	who, ok := p.seen(now, reachedFor)
 	return who, ok && p.last.asked > after
@@ -81,6 +70,34 @@ func (p *place) label() string {
 	}
 	return p.addr
 }
+
+type kept struct {
+	entry      string
+	near, told bool
+}
+
+// begin sets from which sources the address is known now.
+func (p *place) begin(why kept) { p.entry, p.near, p.told = why.entry, why.near, why.told }
+
+// also adds a source of the address.
+func (p *place) also(why kept) { p.near, p.told = p.near || why.near, p.told || why.told }
+
+// pause sets the time before which the address is not asked again.
+func (p *place) pause(next time.Duration) { p.next = next }
+
+// observe sets whether the address is asked repeatedly.
+func (p *place) observe(watch bool) { p.watch = watch }
+
+// ask records the ID of a question, and the time before which the address is not asked again.
+func (p *place) ask(question uint64, next time.Duration) { p.pending, p.next = question, next }
+
+// end records that the pending question has ended, and why it got no answer.
+func (p *place) end(now time.Duration, outcome Outcome, why string) {
+	p.pending, p.tried, p.ended, p.mute, p.why = 0, true, now, outcome == Silent, why
+}
+
+// record replaces the last result.
+func (p *place) record(last lastResult) { p.last = last }
 
 // JoinFunc is the name of the entry whose addresses a function of the user returns.
 const JoinFunc = "Config.JoinFunc"
@@ -106,110 +123,19 @@ func (e *Entry) Unresolved() string {
 	return e.Name + ", which Join names, cannot be resolved: " + e.Failed + ": correct the entry, or its lookup"
 }
 
-// Places sets the addresses to which Join now resolves, and further addresses from gossip. When no
-// source names an address any more, the core forgets the address and its results.
-func (c *Core) Places(join []Entry, gossip []string) {
-	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool {
-		return a.Name == b.Name &&
-			slices.Equal(a.Addrs, b.Addrs)
-	})
-	if same && slices.Equal(c.gossip, gossip) {
-		for i, e := range join {
-			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
-		}
-		return
-	}
-	c.join = c.join[:0]
-	for _, e := range join {
-		e.Addrs = slices.Clone(e.Addrs)
-		c.join = append(c.join, e)
-	}
-	c.gossip, c.stale = slices.Clone(gossip), true
+// unknown reports whether it is not known to which addresses the entry resolves now.
+func (e *Entry) unknown(now time.Duration) bool {
+	return e.Failed != "" || now-e.Resolved > resolvedFor
 }
 
-type asker struct {
-	addr string
-	at   time.Duration
+// clone returns a copy that shares nothing with e.
+func (e Entry) clone() Entry {
+	e.Addrs = slices.Clone(e.Addrs)
+	return e
 }
 
-func (c *Core) askedBy(addr string) { c.askers = c.note(c.askers, addr, maxAskers) }
-
-func (c *Core) note(list []asker, addr string, most int) []asker {
-	if addr == "" || addr == c.addr {
-		return list
-	}
-	for i := range list {
-		if list[i].addr == addr {
-			list[i].at = c.now
-			return list
-		}
-	}
-	if len(list) < most {
-		list = append(list, asker{addr: addr, at: c.now})
-		c.stale = true
-	}
-	return list
-}
-
-// arrange rebuilds places from all sources. A kept address keeps its results.
-func (c *Core) arrange() {
-	known := len(c.askers) + len(c.tips)
-	c.askers = slices.DeleteFunc(c.askers, func(k asker) bool { return c.now-k.at > askerFor })
-	c.tips = slices.DeleteFunc(c.tips, func(k asker) bool { return c.now-k.at > tipFor })
-	if !c.stale && len(c.askers)+len(c.tips) == known {
-		return
-	}
-	c.stale = false
-	old := c.places
-	c.places = make([]*place, 0, len(old))
-	for _, e := range c.join {
-		for _, addr := range e.Addrs {
-			c.keep(old, addr, kept{entry: e.Name})
-		}
-	}
-	if c.charter != nil {
-		for _, l := range c.charter.List {
-			c.keep(old, l.Addr, kept{near: true})
-		}
-	}
-	for _, v := range c.voters {
-		c.keep(old, v.Addr, kept{near: true})
-	}
-	c.keep(old, c.lastAddr, kept{near: true})
-	for _, addr := range c.gossip {
-		c.keep(old, addr, kept{told: true})
-	}
-	for _, k := range slices.Concat(c.askers, c.tips) {
-		c.keep(old, k.addr, kept{told: true})
-	}
-	c.seenAt = slices.DeleteFunc(c.seenAt, func(s asker) bool {
-		_, found := find(c.places, s.addr)
-		return !found || c.now-s.at > seenAtFor
-	})
-}
-
-type kept struct {
-	entry      string
-	near, told bool
-}
-
-func (c *Core) keep(old []*place, addr string, why kept) {
-	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= maxPlaces) {
-		return
-	}
-	at, found := find(c.places, addr)
-	if found {
-		p := c.places[at]
-		p.near, p.told = p.near || why.near, p.told || why.told
-		return
-	}
-	p := &place{addr: addr}
-	if i, known := find(old, addr); known {
-		p = old[i]
-	}
-	p.entry, p.near, p.told = why.entry, why.near, why.told
-	c.places = slices.Insert(c.places, at, p)
-}
+// refresh takes over the outcome of a lookup that has found the same addresses.
+func (e *Entry) refresh(found Entry) { e.Failed, e.Resolved = found.Failed, found.Resolved }
 
 func find(places []*place, addr string) (int, bool) {
 	return slices.BinarySearchFunc(places, addr, func(p *place, a string) int { return cmp.Compare(p.addr, a) })

@@ -57,7 +57,7 @@ func AppendPrepare(b []byte, p Prepare) []byte {
 
 func decodePrepare(b []byte) (Prepare, error) {
 	r := open(b, kindPrepare)
-	p := Prepare{To: r.instance(), Group: r.uint(), Raft: r.uint(), Term: r.uint(), At: r.uint(), Voters: r.voters()}
+	p := Prepare{To: r.instance(), Group: r.uint(), Raft: r.uint(), Term: r.uint(), At: r.uint(), Voters: readVoters(r)}
 	if p.To.IsZero() || p.Group == 0 || p.Raft == 0 || p.At == 0 || p.At > maxAt || p.Term > maxAt || !whole(p.Voters) {
 		r.fail()
 	}
@@ -94,7 +94,7 @@ func AppendPush(b []byte, a Push) []byte {
 
 func decodePush(b []byte) (Push, error) {
 	r := open(b, kindPush)
-	a := Push{To: r.instance(), Group: r.uint(), At: r.uint(), Voters: r.voters()}
+	a := Push{To: r.instance(), Group: r.uint(), At: r.uint(), Voters: readVoters(r)}
 	if a.To.IsZero() || a.Group == 0 || a.At == 0 || a.At > maxAt || !whole(a.Voters) {
 		r.fail()
 	}

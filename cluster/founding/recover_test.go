@@ -193,7 +193,7 @@ func TestRecovery(t *testing.T) {
 	if !w.run(20*time.Second, w.settled) || plain.core.Group() != ch.Group || len(w.faults) > 0 {
 		fail("the instances that were away do not follow")
 	}
-	who := plain.core.self(question{Instance: nodeidtest.ID(1)})
+	who := plain.core.answer(question{Instance: nodeidtest.ID(1)})
 	if !slices.Equal(who.Supersedes, []uint64{old}) {
 		fail("an instance that has followed does not tell which groups its group replaced")
 	}
@@ -244,7 +244,7 @@ func TestFloor(t *testing.T) {
 	c.Floor(2_000_000)
 	c.doomed = "over"
 	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)})
-	if who := c.self(question{}); who.FloorUnixMS != 2_000_000 || c.State().FloorUnixMS != 2_000_000 {
+	if who := c.answer(question{}); who.FloorUnixMS != 2_000_000 || c.State().FloorUnixMS != 2_000_000 {
 		t.Errorf("after a restart in place the floor is %d", who.FloorUnixMS)
 	}
 	c.durable = true

@@ -1,10 +1,6 @@
 package founding
 
-import (
-	"github.com/mortise-lock/mortise/internal/nodeid"
-	"slices"
-	"time"
-)
+import "slices"
 
 // replica holds the raft IDs of this incarnation. An ID must never be used for a second log, though
 // a Prepare may arrive twice.
@@ -15,105 +11,100 @@ type replica struct {
 	usedAt uint64 // highest configuration number of the IDs that were dropped from used
 	// raft ID of a removed replica, which runs while its vote may be needed; zero means none
 	lingers uint64
+	log     Log    // position of the log of replica logOf
+	logOf   uint64 // raft ID
 }
 
 // Used is a raft ID whose replica has ended, and the number of the newest configuration known at
 // that time. No Prepare with that raft ID had a higher number.
 type Used struct{ Raft, At uint64 }
 
-// Raft returns the present raft ID of this incarnation, or 0 if the incarnation has no replica.
-func (c *Core) Raft() uint64 { return c.raft }
+func resumeReplica(s *State) replica {
+	return replica{raft: s.Raft, term: s.Term, used: slices.Clone(s.Used), usedAt: s.UsedAt, lingers: s.Lingers}
+}
 
-// Retired records that a replica of this instance has stopped for good: it stopped by itself, or it
-// was removed and its vote is no longer needed. Its raft ID is never used again. The instance may
-// be prepared under another ID.
-func (c *Core) Retired(now time.Duration, raft uint64) {
-	c.now = now
+// Raft returns the present raft ID of this incarnation, or 0 if the incarnation has no replica.
+func (r *replica) Raft() uint64 { return r.raft }
+
+// begin gives this incarnation the raft ID of its charter, or 0.
+func (r *replica) begin(raft uint64) { r.raft = raft }
+
+// prepare gives this incarnation a new raft ID.
+func (r *replica) prepare(raft, term uint64) { r.raft, r.term, r.lingers = raft, term, 0 }
+
+// retire records that a replica has stopped for good, while the newest known configuration has the
+// number at. It reports whether the replica was one of this incarnation.
+func (r *replica) retire(raft, at uint64) bool {
 	switch {
 	case raft == 0:
-	case raft == c.raft:
-		c.spend()
-	case raft == c.lingers:
-		c.lingers = 0
-		c.revision++
+		return false
+	case raft == r.raft:
+		r.spend(at)
+	case raft == r.lingers:
+		r.endLingering()
+	default:
+		return false
 	}
+	return true
 }
 
-func (c *Core) spend() uint64 {
-	raft := c.raft
-	c.raft = 0
-	c.revision++
-	if len(c.used) >= maxUsed {
-		c.usedAt = max(c.usedAt, c.used[0].At)
-		c.used = slices.Delete(c.used, 0, 1)
+// endLingering records that a removed replica no longer runs.
+func (r *replica) endLingering() { r.lingers = 0 }
+
+// spend ends the present raft ID, while the newest known configuration has the number at.
+func (r *replica) spend(at uint64) {
+	raft := r.raft
+	r.raft = 0
+	if len(r.used) >= maxUsed {
+		r.usedAt = max(r.usedAt, r.used[0].At)
+		r.used = slices.Delete(r.used, 0, 1)
 	}
-	c.used = append(c.used, Used{Raft: raft, At: c.at})
-	return raft
+	r.used = append(r.used, Used{Raft: raft, At: at})
 }
 
-// remove ends the present raft ID and emits Removed. The replica runs until the host reports
-// Retired, because other replicas may need its vote.
-func (c *Core) remove() {
-	raft := c.spend()
-	c.lingers = raft
-	if !c.settling {
-		c.events = append(c.events, Event{Kind: Removed, Group: c.group, Raft: raft})
-	}
+// remove ends the present raft ID and returns it. The replica lingers, because other replicas may
+// need its vote.
+func (r *replica) remove(at uint64) uint64 {
+	r.lingers = r.raft
+	r.spend(at)
+	return r.lingers
 }
 
-func (c *Core) told(from nodeid.ID, body []byte) []byte {
-	if p, err := decodePrepare(body); err == nil {
-		if p.To != c.instance {
-			return nil
-		}
-		a := PrepareAnswer{Instance: c.instance, Raft: p.Raft}
-		a.State, a.Detail = c.prepare(from, &p)
-		return appendPrepared(nil, a)
-	}
-	if a, err := decodePush(body); err == nil && a.To == c.instance {
-		if a.Group == c.group {
-			c.hear(from, a.At, a.Voters)
-		}
-		return []byte{wireVersion}
-	}
-	return nil
-}
-
-func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
+// meets compares a Prepare with the raft IDs of this incarnation and with the newest known
+// configuration. It reports whether a fresh replica may begin, or else the answer.
+func (r *replica) meets(p *Prepare, newest []Voter) (state PreparedState, detail string, fresh bool) {
 	switch {
-	case c.phase != Member || c.group != p.Group || c.settings.Solo:
-		return Declined, "it does not belong to group " + groupName(p.Group)
-	case c.settling:
-		return Declined, "it has just been started again and is still looking for other instances"
-	case c.unfit != "":
-		return Declined, c.unfit
+	case p.Raft == r.raft:
+		return Running, "", false
+	case r.spent(p.Raft) || holds(newest, p.Raft):
+		return Ended, "", false // if a configuration names the ID, a replica has used it
+	case p.At <= r.usedAt:
+		return Declined, "it has had so many replicas that it cannot tell whether it has had this one", false
+	case holds(newest, r.raft):
+		return Declined, "it runs another replica, which the group's configuration names", false
+	case p.Term < r.term:
+		return Declined, "a later leader has prepared it since", false
 	}
-	c.hear(from, p.At, p.Voters)
-	if !c.believes(from) {
-		return Declined, "the instance that asks is not known to lead the group"
-	}
-	newest := c.newest()
-	switch {
-	case p.Raft == c.raft:
-		return Running, ""
-	case c.spent(p.Raft) || holds(newest, p.Raft):
-		return Ended, "" // if a configuration names the ID, a replica has used it
-	case p.At <= c.usedAt:
-		return Declined, "it has had so many replicas that it cannot tell whether it has had this one"
-	case holds(newest, c.raft):
-		return Declined, "it runs another replica, which the group's configuration names"
-	case p.Term < c.term:
-		return Declined, "a later leader has prepared it since"
-	}
-	if c.raft != 0 {
-		c.remove()
-	}
-	c.raft, c.term, c.lingers = p.Raft, p.Term, 0
-	c.revision++
-	c.events = append(c.events, Event{Kind: Prepared, Group: c.group, Raft: c.raft})
-	return Running, ""
+	return Running, "", true
 }
 
-func (c *Core) spent(raft uint64) bool {
-	return slices.ContainsFunc(c.used, func(u Used) bool { return u.Raft == raft })
+func (r *replica) spent(raft uint64) bool {
+	return slices.ContainsFunc(r.used, func(u Used) bool { return u.Raft == raft })
+}
+
+// locate records the position of the log of a replica.
+func (r *replica) locate(raft uint64, log Log) { r.logOf, r.log = raft, log }
+
+func (r *replica) ownLog() Log {
+	if r.logOf != r.runs() {
+		return Log{}
+	}
+	return r.log
+}
+
+func (r *replica) runs() uint64 {
+	if r.raft != 0 {
+		return r.raft
+	}
+	return r.lingers
 }

@@ -78,7 +78,7 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	ready := func() bool {
 		return !slices.ContainsFunc(w.slots, func(s *slot) bool {
-			list, _ := s.core.candidates()
+			list, _ := s.core.roll().candidates()
 			return len(list) < 3
 		})
 	}
@@ -86,8 +86,8 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 		t.Fatal("not ready")
 	}
 	for _, s := range w.slots[:2] {
-		list, _ := s.core.candidates()
-		ch := s.core.charterFor(list, w.random())
+		list, _ := s.core.roll().candidates()
+		ch := s.core.roll().charterFor(list, w.random())
 		s.core.bind(&ch)
 		s.core.offers = make([]offer, len(ch.List))
 		s.tick()

@@ -59,7 +59,7 @@ func (s *State) Append(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(s.FloorUnixMS))
 }
 
-func (r *reader) state(s *State) {
+func readState(r *reader, s *State) {
 	s.At, s.Raft, s.Term, s.Lingers, s.UsedAt = r.uint(), r.uint(), r.uint(), r.uint(), r.uint()
 	for range r.length(maxUsed, 2) {
 		s.Used = append(s.Used, Used{Raft: r.uint(), At: r.uint()})
@@ -77,11 +77,11 @@ func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
 	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}
 	if r.bool() {
-		ch := r.charter()
+		ch := readCharter(r)
 		s.Charter = &ch
 	}
-	s.Settings, s.Addr, s.Refused = r.settings(), r.text(maxAddrBytes), r.text(maxReasonBytes)
-	r.state(&s)
+	s.Settings, s.Addr, s.Refused = readSettings(r), r.text(maxAddrBytes), r.text(maxReasonBytes)
+	readState(r, &s)
 	if err := r.done(); err != nil {
 		return State{}, err
 	}
@@ -106,7 +106,7 @@ func AppendVoters(b []byte, voters []Voter) []byte {
 // DecodeVoters decodes the bytes of AppendVoters, or fails with ErrMalformed.
 func DecodeVoters(b []byte) ([]Voter, error) {
 	r := open(b, kindVoters)
-	voters := r.voters()
+	voters := readVoters(r)
 	if err := r.done(); err != nil {
 		return nil, err
 	}
@@ -116,19 +116,4 @@ func DecodeVoters(b []byte) ([]Voter, error) {
 		}
 	}
 	return voters, nil
-}
-
-// Revision returns the number of changes of State.
-func (c *Core) Revision() uint64 { return c.revision }
-
-// State returns what has to be stored now. It shares only the charter with the core, and the core
-// never changes the charter.
-func (c *Core) State() State {
-	return State{
-		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.lastAddr,
-		Refused: c.barred,
-		Voters:  slices.Clone(c.voters), At: c.at, Raft: c.raft, Term: c.term, Used: slices.Clone(c.used),
-		UsedAt: c.usedAt, Lingers: c.lingers,
-		Supersedes: slices.Clone(c.supersedes), GaveUp: slices.Clone(c.gaveUp), FloorUnixMS: c.floor,
-	}
 }

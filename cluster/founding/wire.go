@@ -3,6 +3,7 @@ package founding
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -77,6 +78,17 @@ func orderly(ids []uint64) bool {
 		last = id
 	}
 	return len(ids) <= maxSupersedes
+}
+
+func sorted(ids []uint64) []uint64 {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func union(a, b []uint64) []uint64 {
+	all := sorted(slices.Concat(a, b))
+	return all[:min(len(all), maxSupersedes)]
 }
 
 // reader decodes the fields of a message. After the first error all fields read as zero, and done
