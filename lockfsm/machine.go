@@ -2,6 +2,9 @@ package lockfsm
 
 // Machine is the state of one group and the rules by which it changes. It is not safe for
 // concurrent use.
+//
+// Each part of a machine is a type with a file of its own, and only the methods of a part write its
+// fields. The rules are methods of the machine. They stand beside the commands that use them.
 type Machine struct {
 	group
 	sessions sessionTable
@@ -11,7 +14,7 @@ type Machine struct {
 
 	laterState //lint:ignore U1000 see there
 
-	// The following fields are not in a snapshot.
+	// The following parts are not in a snapshot. Restore counts the tally anew.
 	tally
 	captures   captures
 	unsearched unsearched
