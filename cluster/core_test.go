@@ -102,7 +102,7 @@ func TestALeaderTellsAfterItsLook(t *testing.T) {
 func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	c, now := member(t, &sight{})
 	c.RemovedPeer(nodeidtest.ID(8), addrOf(8))
-	c.push(nodeidtest.ID(7), addrOf(7), 2)
+	c.spread.push(nodeidtest.ID(7), addrOf(7), 2)
 	_, acts := turn(c, now)
 	if got := addresses(acts); !slices.Equal(got, []string{addrOf(8), addrOf(7)}) {
 		t.Fatalf("told: %q", got)
@@ -124,7 +124,7 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	if _, acts = turn(c, now+time.Minute); len(acts.Tasks) > 0 {
 		t.Error("it was tried more often than asked for")
 	}
-	c.push(nodeidtest.ID(7), addrOf(7), 2)
+	c.spread.push(nodeidtest.ID(7), addrOf(7), 2)
 	if err := c.Founding.Recover(now+time.Minute, testGroup); err != nil {
 		t.Fatal(err)
 	}

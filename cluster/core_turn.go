@@ -7,6 +7,17 @@ import (
 	"github.com/mortise-lock/mortise/cluster/lead"
 )
 
+// Acts are the actions of a turn in addition to the events for the host. They may be carried out
+// concurrently.
+type Acts struct {
+	Carry     []lead.Carry // steps for the log
+	Tasks     []Task       // their outcomes are passed to Done or StatusReplied
+	Gossip    []string     // addresses to gossip with; call Gossiped when an attempt has ended
+	Told      []Told
+	Dismissed uint64        // a removed replica that may stop now; zero means none
+	Next      time.Duration // latest time of the next turn, unless founding needs an earlier turn
+}
+
 // Owner carries out what a Core decides in a turn, in the order of these methods.
 type Owner interface {
 	// Store makes Founding.State durable before the effects of the output become visible. If
@@ -28,29 +39,6 @@ type Owner interface {
 	Dismiss(raft uint64)
 }
 
-// Turn runs one turn of the core and makes the owner carry out its decisions. The result is the
-// latest time for the next turn. fresh is a raft ID that was never used. word is a random number.
-func (c *Core) Turn(
-	now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner,
-) time.Duration {
-	out := c.Tick(now, wallUnixMS, random)
-	if o.Store(&out); o.Ended() {
-		return 0
-	}
-	if o.Tell(c.Follow(now, out.Events)); o.Ended() {
-		return 0
-	}
-	acts := c.Act(now, fresh, word)
-	if o.Ended() {
-		return 0
-	}
-	for _, q := range out.Questions {
-		o.Question(q)
-	}
-	acts.carry(o)
-	return min(out.Next, acts.Next)
-}
-
 func (a *Acts) carry(o Owner) {
 	for _, step := range a.Carry {
 		o.Carry(step)
@@ -67,4 +55,23 @@ func (a *Acts) carry(o Owner) {
 	if a.Dismissed != 0 {
 		o.Dismiss(a.Dismissed)
 	}
+}
+
+func (a *Acts) step(s lead.Carry) { a.Carry = append(a.Carry, s) }
+
+func (a *Acts) task(e Task) { a.Tasks = append(a.Tasks, e) }
+
+func (a *Acts) gossip(addrs []string) { a.Gossip = addrs }
+
+func (a *Acts) tell(t Told) { a.Told = append(a.Told, t) }
+
+func (a *Acts) dismiss(raft uint64) { a.Dismissed = raft }
+
+// end returns the actions of a turn of the given incarnation.
+func (a *Acts) end(next time.Duration, life uint64) Acts {
+	a.Next = next
+	for i, e := range a.Tasks {
+		a.Tasks[i] = e.of(life)
+	}
+	return *a
 }

@@ -42,10 +42,11 @@ func TestTasksOfAnEarlierLifeDoNotCount(t *testing.T) {
 			c.Look()
 			turn(c, now)
 			*q = Inquiry{Raft: 1, asking: true}
-			c.wanted, c.acts, c.inquiries = false, Acts{}, []*Inquiry{q}
+			c.wanted, c.acts, c.inquiries = false, Acts{}, inquiries{list: []*Inquiry{q}}
 			c.spread = spreading{telling: 1}
 			state := func() string {
-				return fmt.Sprint(c.wanted, c.spread.telling, len(c.spread.pushes), len(c.inquiries), q.asking, len(c.acts.Told))
+				return fmt.Sprint(c.wanted, c.spread.telling, len(c.spread.pushes), len(c.inquiries.list), q.asking,
+					len(c.acts.Told))
 			}
 			before, e := state(), kind.task
 			if e.life = c.life - earlier; e.Query != nil {
@@ -65,7 +66,7 @@ func TestTasksAreOfTheirLife(t *testing.T) {
 	c, now := member(t, &sight{leader: nodeidtest.ID(2)})
 	for life := range uint64(3) {
 		c.configure(now, testGroup, 1, replicas(3))
-		c.push(nodeidtest.ID(2), addrOf(1), 1)
+		c.spread.push(nodeidtest.ID(2), addrOf(1), 1)
 		_, acts := turn(c, now)
 		if len(acts.Tasks) == 0 || acts.Tasks[0].life != life {
 			t.Errorf("life %d: the tasks %+v", life, acts.Tasks)

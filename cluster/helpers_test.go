@@ -123,8 +123,8 @@ func TestAFailedStatusQueryIsNoAnswer(t *testing.T) {
 				}
 				now += 2 * queryEvery
 			}
-			if want := name == "answered"; (told == 1) != want || (len(core.inquiries) == 0) != want {
-				t.Errorf("%s: told %d times, %d inquiries are left", name, told, len(core.inquiries))
+			if want := name == "answered"; (told == 1) != want || (len(core.inquiries.list) == 0) != want {
+				t.Errorf("%s: told %d times, %d inquiries are left", name, told, len(core.inquiries.list))
 			}
 		})
 	}

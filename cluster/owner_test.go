@@ -517,7 +517,7 @@ func TestStatusQueriesThatWereGivenUpEnd(t *testing.T) {
 			}
 			cancel()
 		}
-		if left := asked(n.Cluster, n.in.post, func() int { return len(n.own.core.inquiries) }); left != 0 {
+		if left := asked(n.Cluster, n.in.post, func() int { return len(n.own.core.inquiries.list) }); left != 0 {
 			t.Errorf("%d queries go on without their callers", left)
 		}
 	})

@@ -84,32 +84,5 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 	return out
 }
 
-// rejoin decides which addresses to gossip with now, and returns when the next round is due. word
-// is a random number.
-func (c *Core) rejoin(now time.Duration, word uint64) time.Duration {
-	if !c.cfg.Gossips {
-		return now + idle
-	}
-	if len(c.find.now) == 0 && c.find.next > now {
-		return c.find.next
-	}
-	wanted := c.Founding.Founders() // only founders take part in gossip
-	if len(c.cfg.Founding.Settings.Founders) == 0 {
-		wanted = nil
-		for _, entry := range c.join {
-			wanted = append(wanted, entry.Addrs...)
-		}
-		for _, v := range c.book.Voters() {
-			wanted = append(wanted, v.Addr)
-		}
-	}
-	var here []string
-	for _, m := range c.peers {
-		here = append(here, m.Addr)
-	}
-	c.acts.Gossip = c.find.due(now, wanted, here, word)
-	return c.find.next
-}
-
-// Gossiped records that an attempt to gossip with an address has ended.
-func (c *Core) Gossiped(addr string) { delete(c.find.busy, addr) }
+// ended records that an attempt has ended.
+func (f *finder) ended(addr string) { delete(f.busy, addr) }
