@@ -23,7 +23,7 @@ type Cluster struct {
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
 	helper sync.WaitGroup // goroutines that were started by the method help
-	gossip *gossip.Gossip // nil if this instance does not gossip; safe for concurrent use
+	gossip gossip.Gossip  // nil if this instance does not gossip; safe for concurrent use
 	left   atomic.Bool
 
 	looking      atomic.Bool // a Look is not yet processed

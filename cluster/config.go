@@ -33,7 +33,9 @@ type Config struct {
 	// asked. It neither gossips nor founds nor votes.
 	Member bool
 
-	Net     Net     // may be nil if Settings.Solo
+	Net Net // may be nil if Settings.Solo
+	// Gossip starts gossip over Net. It may be nil for an instance that does not gossip.
+	Gossip  func(gossip.Config, gossip.Meta) (gossip.Gossip, error)
 	Host    Host    // a DurableHost if Records is set
 	Records Records // survives a restart; nil means memory mode
 	Clock   clock.Clock
@@ -120,6 +122,9 @@ func (cfg *Config) check() error {
 	}
 	if (cfg.Net == nil && !s.Solo) || cfg.Host == nil || cfg.Clock == nil {
 		wrong("Net, Host and Clock must be set")
+	}
+	if cfg.Gossip == nil && cfg.gossips() {
+		wrong("Gossip must be set for an instance that gossips")
 	}
 	if _, durable := cfg.Host.(DurableHost); cfg.Records != nil && !durable {
 		wrong("Host must be a DurableHost if Records is set")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
+	"github.com/mortise-lock/mortise/cluster/gossip/swim"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -133,6 +135,7 @@ func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	}
 	n.port = f.net.listen(cfg.Advertise)
 	n.cfg.Host, n.cfg.Net = outside(n)
+	n.cfg.Gossip = func(c gossip.Config, first gossip.Meta) (gossip.Gossip, error) { return swim.Start(c, first) }
 	if cfg.Settings.Solo {
 		n.cfg.Net = nil
 	}

@@ -20,6 +20,13 @@ func TestConfigNamesAllMistakes(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
+	if strings.Contains(err.Error(), "Gossip") {
+		t.Errorf("an instance that does not gossip needs Gossip: %v", err)
+	}
+	_, err = Start(Config{Settings: founding.Settings{Replicas: 3}})
+	if !strings.Contains(err.Error(), "Gossip must be set") {
+		t.Errorf("the error does not name Gossip: %v", err)
+	}
 	for _, field := range []string{"Name", "Label", "Zone", "Advertise", "Key", "Join", "Solo", "Voters",
 		"SessionTTL", "Host"} {
 		if !strings.Contains(err.Error(), field) {

@@ -14,8 +14,8 @@ func (c *Cluster) push() {
 	c.gossip.Tell(m)
 }
 
-func (c *Cluster) startGossip() (*gossip.Gossip, error) {
-	return gossip.Start(gossip.Config{
+func (c *Cluster) startGossip() (gossip.Gossip, error) {
+	return c.cfg.Gossip(gossip.Config{
 		Net: c.cfg.Net, Label: c.cfg.Label, Advertise: c.cfg.Advertise, Random: c.cfg.Random, Logger: c.cfg.Logger,
 		News: func() { c.in.post(c.hearNews) },
 	}, c.own.core.Meta())

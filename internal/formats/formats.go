@@ -14,7 +14,7 @@ const (
 	Hello = 1
 	// Founding is the version of the messages of package cluster/founding.
 	Founding = 1
-	// Gossip is the version of the data about an instance in gossip, of package cluster/gossip.
+	// Gossip is the version of the data about an instance in gossip, of package cluster/gossip/swim.
 	Gossip = 1
 )
 

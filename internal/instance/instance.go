@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/gossip"
+	"github.com/mortise-lock/mortise/cluster/gossip/swim"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -203,7 +205,7 @@ func (n *Instance) clusterConfig(net cluster.Net) cluster.Config {
 		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(),
 		Join:     n.config.Join,
 		Settings: n.config.Group.Founding(n.config.Alone),
-		Rules:    n.env.rules, Net: net, Host: life{n},
+		Rules:    n.env.rules, Net: net, Gossip: startGossip, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
 		Member: n.isMember(), JoinFunc: n.config.JoinFunc, Kubernetes: n.env.kubernetes,
 		Awaited: n.awaited,
@@ -215,6 +217,10 @@ func (n *Instance) clusterConfig(net cluster.Net) cluster.Config {
 		}
 	}
 	return c
+}
+
+func startGossip(c gossip.Config, first gossip.Meta) (gossip.Gossip, error) {
+	return swim.Start(c, first)
 }
 
 func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }

@@ -28,7 +28,7 @@ const (
 // taken, and sees that there is room again.
 var givenBack = map[string]string{
 	"cluster.maxAsks":                  "TestQuestionPlacesAreGivenBack",
-	"cluster/gossip.maxMembers":        "TestRosterGivesPlacesBack",
+	"cluster/gossip/swim.maxMembers":   "TestRosterGivesPlacesBack",
 	"cmd/mortise.maxConns":             "TestWaitingConnectionsAreDisplaced",
 	"cmd/mortise.maxLeases":            "TestLeasesAreGivenBack",
 	"cmd/mortise.maxPrograms":          "TestPlacesComeBack",
@@ -84,9 +84,9 @@ var otherwise = map[string]string{
 		"cluster/founding.maxMessageBytes cluster/founding.maxNameBytes " +
 		"cluster/founding.maxReasonBytes cluster/founding.maxTextBytes cluster/founding.maxWhy " +
 		"cluster/gossip.MaxAddrBytes cluster/gossip.MaxNameBytes cluster/gossip.MaxZoneBytes " +
-		"cluster/gossip.maxExchangeBytes cluster/gossip.maxExchangeNodes " +
-		"cluster/gossip.maxMemberFields cluster/gossip.maxMemberName cluster/gossip.maxMetaBytes " +
-		"cluster/gossip.maxPacketBytes cluster/voters.maxNamed cluster/voters.maxNotes " +
+		"cluster/gossip/swim.maxExchangeBytes cluster/gossip/swim.maxExchangeNodes " +
+		"cluster/gossip/swim.maxMemberFields cluster/gossip/swim.maxMemberName cluster/gossip/swim.maxMetaBytes " +
+		"cluster/gossip/swim.maxPacketBytes cluster/voters.maxNamed cluster/voters.maxNotes " +
 		"cmd/mortise.maxBody cmd/mortise.maxKeys cmd/mortise.maxName cmd/mortise.maxRequestID " +
 		"console.maxCommands console.maxDepth console.maxEnds console.maxFound console.maxHolder " +
 		"console.maxLease console.maxMembers console.maxPeeks console.maxQueue console.maxRows " +
@@ -113,7 +113,7 @@ var otherwise = map[string]string{
 		"cluster/founding.maxAnswered cluster/founding.maxAskers cluster/founding.maxCalled " +
 		"cluster/founding.maxFates cluster/founding.maxGaveUp cluster/founding.maxPlaces " +
 		"cluster/founding.maxRivals cluster/founding.maxTips cluster/founding.maxUsed " +
-		"cluster/gossip.maxAliases cluster/voters.maxRetired cmd/mortise.maxGivenUp " +
+		"cluster/gossip/swim.maxAliases cluster/voters.maxRetired cmd/mortise.maxGivenUp " +
 		"internal/replica.maxDiffering internal/replica.maxRefused lockfsm.maxBufferItems lockfsm.maxFree lockfsm.maxSpare " +
 		"raftlog.maxMarks raftlog.maxRecycle raftlog.maxUnreachable session/client.maxLapses " +
 		"session/client.maxNonceTo tick.maxFinished transport.maxAddrs transport.maxSpares",
@@ -122,7 +122,7 @@ var otherwise = map[string]string{
 		"lockfsm.maxFoundedUnixMS lockfsm.maxRevision lockfsm.maxSearches",
 	shape: "" +
 		"barrier.maxSize cluster/founding.maxAt cluster/founding.maxSupersedes " +
-		"cluster/founding.maxVoters cluster/founding.maxWall cluster/gossip.maxAt " +
+		"cluster/founding.maxVoters cluster/founding.maxWall cluster/gossip/swim.maxAt " +
 		"cluster/voters.maxReplicas cmd/mortise.maxPings internal/modes.MaxPermits " +
 		"internal/queries.maxKind internal/queries.maxNumber internal/replica.MaxFounders " +
 		"internal/replica.MaxReplicas internal/tofu.maxChanges internal/variables.maxBytes " +

@@ -26,8 +26,8 @@ const (
 // untried are these constants, by the reason.
 var untried = map[string]string{
 	format: "" +
-		"Upgradable cluster/founding.refusals cluster/gossip.maxMemberFields " +
-		"cluster/gossip.msgPushPull cmd/mortise.exitSignal fence.tokenDigits " +
+		"Upgradable cluster/founding.refusals cluster/gossip/swim.maxMemberFields " +
+		"cluster/gossip/swim.msgPushPull fence.tokenDigits " +
 		"internal/capability.Force internal/credentials.checksumBytes " +
 		"internal/credentials.derivedKeys internal/credentials.wordBits internal/modes.Upgradable " +
 		"internal/modes.tooMany lockfsm.ModeU lockfsm.maxRevision lockfsm.placesOfLocks " +
@@ -51,11 +51,11 @@ var untried = map[string]string{
 		"cluster/discovery.loudEvery cluster/founding.askerFor cluster/founding.connectFor " +
 		"cluster/founding.electedWithin cluster/founding.hearsayOver cluster/founding.lifeJump " +
 		"cluster/founding.sampledFor cluster/founding.seenAtFor cluster/founding.silentOver " +
-		"cluster/founding.tipFor cluster/gossip.fullEvery cluster/gossip.newsEvery " +
+		"cluster/founding.tipFor cluster/gossip/swim.fullEvery cluster/gossip/swim.newsEvery " +
 		"cluster/lead.tryAgain cluster/voters.lossMemory cluster/voters.patience " +
 		"cluster/voters.preparing cluster/voters.probePatience cluster/voters.restless " +
 		"cluster/voters.silenceNamed cmd/mortise.clocksApart cmd/mortise.healthWithin " +
-		"cmd/mortise.longHeld cmd/mortise.settledAfter console.fewMembers console.fresh " +
+		"cmd/mortise.longHeld console.fewMembers " +
 		"console.nowTime console.pastFresh console.slotTime fence.maxPause " +
 		"internal/clock.StarvedAfter internal/clock.starvationEvery internal/clock.unsteady " +
 		"internal/credentials.backdate internal/credentials.estimated internal/credentials.leastRun " +
@@ -70,7 +70,7 @@ var untried = map[string]string{
 		"session/keeper.maxAttachPause session/keeper.roundAgain " +
 		"session/keeper.searchAgain session/keeper.searchPause session/keeper.stepPause " +
 		"session/stay.biasKeys session/stay.biasLongest session/stay.biasPasses " +
-		"session/stay.leastIdle session/stay.recallPasses tick.look tick.minGap transport.addrsKept " +
+		"session/stay.leastIdle session/stay.recallPasses tick.look tick.minGap " +
 		"transport.chunkPatience transport.frameSlow transport.maxLinger transport.noticeEvery " +
 		"transport.pauseAnswered transport.recheckEvery transport.sharedIdle transport.snapshotGrace " +
 		"transport.youngLink wayKept",
@@ -92,7 +92,7 @@ var untried = map[string]string{
 		"cluster.maxAddrs cluster.maxLosses cluster.maxRemovedPeers cluster/founding.maxAnswered " +
 		"cluster/founding.maxAskers cluster/founding.maxCalled cluster/founding.maxFates " +
 		"cluster/founding.maxPlaces cluster/founding.maxRivals cluster/founding.maxTips " +
-		"cluster/founding.maxUsed cluster/gossip.maxAliases cluster/voters.maxRetired " +
+		"cluster/founding.maxUsed cluster/gossip/swim.maxAliases cluster/voters.maxRetired " +
 		"cmd/mortise.maxGivenUp cmd/mortise.maxRefusals counter.kept " +
 		"internal/queries.sharedQueue internal/replica.maxDiffering internal/replica.maxRefused " +
 		"internal/trace.MostWaiting raftlog.maxMarks session/client.askingSpare " +
@@ -103,8 +103,8 @@ var untried = map[string]string{
 		"cluster/founding.maxWhy internal/credentials.most " +
 		"internal/tofu.maxName",
 	asInput: "" +
-		"barrier.maxSize cluster/voters.maxReplicas internal/replica.MaxReplicas maxBudget maxWaiting " +
-		"minBudget minSessionTTL stripe.maxStripes",
+		"barrier.maxSize cluster/voters.maxReplicas internal/replica.MaxReplicas maxWaiting " +
+		"minSessionTTL stripe.maxStripes",
 	filled: "" +
 		"lockfsm.sessionsReserve session/client.windowBytes session/keeper.inboxBytes " +
 		"session/keeper.peerAttachments session/keeper.peerBytes session/keeper.peerInboxBytes " +

@@ -16,7 +16,7 @@ func TestDrawnPackagesAreThePackages(t *testing.T) {
 		"root": "", "instance": "internal/instance", "session": "session", "raftlog": "raftlog", "cluster": "cluster",
 		"transport": "transport", "lockfsm": "lockfsm",
 		"storage": "raftlog/storage", "discovery": "cluster/discovery", "founding": "cluster/founding",
-		"gossip": "cluster/gossip", "voters": "cluster/voters",
+		"gossip": "cluster/gossip", "swim": "cluster/gossip/swim", "voters": "cluster/voters",
 		"client": "session/client", "keeper": "session/keeper", "stay": "session/stay",
 	}
 	_, diagram, found := strings.Cut(readPage(t, "ARCHITECTURE.md"), "```mermaid\n")

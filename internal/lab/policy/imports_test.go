@@ -8,10 +8,12 @@ import (
 // allowed contains the permitted imports of each package besides the standard library. "module/..."
 // permits all packages below the module.
 var allowed = map[string][]string{
-	"lockfsm":                  {"internal/capability"},
-	"cluster/founding":         {"internal/formats", "internal/nodeid", "internal/plain"},
-	"cluster/discovery":        {"cluster/founding", "internal/plain"},
-	"cluster/gossip":           {"internal/formats", "internal/nodeid", "github.com/hashicorp/memberlist"},
+	"lockfsm":           {"internal/capability"},
+	"cluster/founding":  {"internal/formats", "internal/nodeid", "internal/plain"},
+	"cluster/discovery": {"cluster/founding", "internal/plain"},
+	"cluster/gossip":    {"internal/nodeid"},
+	"cluster/gossip/swim": {"cluster/gossip", "internal/formats", "internal/nodeid",
+		"github.com/hashicorp/memberlist"},
 	"cluster/voters":           {"internal/nodeid"},
 	"cluster/lead":             {"cluster/founding", "cluster/voters", "internal/nodeid"},
 	"internal/nodeid":          {},
@@ -74,8 +76,9 @@ var allowed = map[string][]string{
 		"internal/variables", "transport/wire/mortise/query/v1",
 	},
 	"internal/instance": {
-		"cluster", "cluster/discovery", "cluster/founding", "cluster/voters", "go.etcd.io/raft/v3/raftpb",
-		"internal/capability", "internal/clock", "internal/credentials", "internal/history", "internal/nodeid",
+		"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/gossip/swim",
+		"cluster/voters", "go.etcd.io/raft/v3/raftpb", "internal/capability",
+		"internal/clock", "internal/credentials", "internal/history", "internal/nodeid",
 		"internal/outside", "internal/plain", "internal/queries", "internal/replica", "internal/trace", "lockfsm",
 		"raftlog", "raftlog/storage", "session", "session/client", "session/keeper", "transport",
 		"transport/wire/mortise/query/v1",
@@ -162,7 +165,7 @@ var allowed = map[string][]string{
 // onlyIn names the only file or package that may import some packages, so that they can be
 // replaced.
 var onlyIn = map[string]string{
-	"github.com/hashicorp/memberlist": "cluster/gossip",
+	"github.com/hashicorp/memberlist": "cluster/gossip/swim",
 	"go.etcd.io/bbolt":                "raftlog/storage/meta.go",
 }
 

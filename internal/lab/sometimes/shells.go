@@ -12,7 +12,7 @@ type shell struct {
 // fail if a package is neither here nor in elsewhere.
 var shells = [...]shell{
 	{dir: "internal/instance"}, {dir: "internal/replica"}, {dir: "internal/queries"}, {dir: "transport"},
-	{dir: "session/client"}, {dir: "session/keeper"}, {dir: "cluster"}, {dir: "cluster/gossip"},
+	{dir: "session/client"}, {dir: "session/keeper"}, {dir: "cluster"}, {dir: "cluster/gossip/swim"},
 	{dir: "raftlog"}, {dir: "raftlog/storage", whole: true},
 	{dir: ".", whole: true}, {dir: "internal/guest", whole: true}, {dir: "internal/trace"},
 	{dir: "internal/history"}, {dir: "internal/hold"}, {dir: "console", whole: true},
@@ -37,6 +37,7 @@ func elsewhere() map[string]string {
 		"cluster/founding": core, "cluster/lead": core, "cluster/voters": core, "lockfsm": core, "session": core,
 		"session/stay": core,
 
+		"cluster/gossip":      pure,
 		"internal/capability": pure, "internal/clock": pure, "internal/fair": pure, "internal/formats": pure,
 		"internal/lapse": pure, "internal/modes": pure, "internal/nodeid": pure, "internal/plain": pure,
 		"internal/shown": pure, "internal/tofu": pure, "transport/wire/...": "generated",

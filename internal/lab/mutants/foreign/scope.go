@@ -22,7 +22,7 @@ type area struct {
 func areas() []area {
 	return []area{
 		{name: "shells", dirs: []string{"transport", "session/client", "session/keeper", "cluster",
-			"cluster/gossip", "cluster/discovery", "raftlog", "raftlog/storage", "internal/credentials",
+			"cluster/gossip/swim", "cluster/discovery", "raftlog", "raftlog/storage", "internal/credentials",
 			"internal/guest", "internal/trace"}},
 		{name: "glue", dirs: []string{"internal/instance", "internal/replica", "internal/queries", "."}},
 		{name: "satellites", dirs: []string{"election", "keep", "tick", "shard", "presence", "barrier", "counter",

@@ -1,4 +1,4 @@
-package gossip
+package swim
 
 import (
 	"context"
@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// wire is memberlist's transport; it uses Net.
+// wire is memberlist's transport; it uses a [gossip.Net].
 //
 // memberlist's Shutdown does not wait for its goroutines, and a goroutine that waits for the answer
 // to a probe may wait for ten seconds. Shutdown of the wire therefore answers all pending probes
 // itself.
 type wire struct {
-	net     Net
+	net     gossip.Net
 	label   string
 	self    string
 	aliases aliases
@@ -35,7 +37,7 @@ type wire struct {
 
 var _ memberlist.NodeAwareTransport = (*wire)(nil)
 
-func newWire(n Net, label, self string) (*wire, error) {
+func newWire(n gossip.Net, label, self string) (*wire, error) {
 	w := &wire{
 		net: n, label: label, self: self, open: make(map[*trackedConn]struct{}),
 		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),

@@ -1,19 +1,14 @@
-package gossip
+package swim
 
 import (
 	"sync"
 	"time"
+
+	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
 // newsEvery is the shortest time between a Take and the next call of Config.News.
 const newsEvery = 50 * time.Millisecond
-
-// News is the latest state of a member: its Meta, and whether it is present or has left.
-type News struct {
-	Name string // memberlist's name of the member; different at every start of an instance
-	Meta Meta
-	Here bool
-}
 
 // unread holds the latest news of each member until the owner takes it. Its memory is proportional
 // to the number of members, however much news arrives.
@@ -25,14 +20,14 @@ type unread struct {
 }
 
 type word struct {
-	meta Meta
+	meta gossip.Meta
 	here bool
 	left bool // the member left and came back since the last Take
 }
 
 // add stores news about a member. If first is true, the caller must wake the owner when the
 // returned time has passed. Otherwise a wake-up is already scheduled.
-func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.Duration, first bool) {
+func (u *unread) add(name string, m gossip.Meta, here bool, now time.Time) (wait time.Duration, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.latest == nil {
@@ -49,18 +44,18 @@ func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.D
 	return max(0, newsEvery-now.Sub(u.looked)), true
 }
 
-func (u *unread) take(now time.Time) []News {
+func (u *unread) take(now time.Time) []gossip.News {
 	u.mu.Lock()
 	names, latest := u.names, u.latest
 	u.names, u.latest, u.looked = nil, nil, now
 	u.mu.Unlock()
-	all := make([]News, 0, len(names))
+	all := make([]gossip.News, 0, len(names))
 	for _, name := range names {
 		w := latest[name]
 		if w.left {
-			all = append(all, News{Name: name, Meta: w.meta})
+			all = append(all, gossip.News{Name: name, Meta: w.meta})
 		}
-		all = append(all, News{Name: name, Meta: w.meta, Here: w.here})
+		all = append(all, gossip.News{Name: name, Meta: w.meta, Here: w.here})
 	}
 	return all
 }
@@ -68,10 +63,10 @@ func (u *unread) take(now time.Time) []News {
 // Take returns the latest news of each member since the last call, in the order of each member's
 // first news. For a member that has left and come back since that call, it returns two entries, and
 // the first reports that the member left. The slice belongs to the caller.
-func (g *Gossip) Take() []News { return g.unread.take(time.Now()) }
+func (g *Gossip) Take() []gossip.News { return g.unread.take(time.Now()) }
 
 // pass stores news about a member and wakes the owner. memberlist calls it under its lock.
-func (g *Gossip) pass(name string, m Meta, here bool) {
+func (g *Gossip) pass(name string, m gossip.Meta, here bool) {
 	wait, first := g.unread.add(name, m, here, time.Now())
 	switch {
 	case first && wait > 0:

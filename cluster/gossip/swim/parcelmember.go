@@ -1,4 +1,4 @@
-package gossip
+package swim
 
 // maxMemberFields is the maximum number of fields of a member in an exchange. memberlist sends
 // seven.

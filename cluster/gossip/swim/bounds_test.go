@@ -1,4 +1,4 @@
-package gossip
+package swim
 
 import (
 	"bytes"
@@ -8,23 +8,24 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 func TestMetaAtItsBounds(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("t", n) }
-	arrives := func(m Meta) bool {
+	arrives := func(m gossip.Meta) bool {
 		m.Instance = nodeidtest.ID(1)
-		got, err := decodeMeta(m.append(nil))
+		got, err := decodeMeta(appendMeta(nil, m))
 		return err == nil && got == m
 	}
-	limits.AtMost(t, "MaxNameBytes", MaxNameBytes, func(n int) bool { return arrives(Meta{Name: text(n)}) })
-	limits.AtMost(t, "MaxZoneBytes", MaxZoneBytes, func(n int) bool { return arrives(Meta{Zone: text(n)}) })
-	limits.AtMost(t, "MaxAddrBytes", MaxAddrBytes, func(n int) bool { return arrives(Meta{Addr: text(n)}) })
-	limits.AtMost(t, "maxAt", uint64(maxAt), func(n uint64) bool { return arrives(Meta{At: n}) })
+	limits.AtMost(t, "MaxNameBytes", gossip.MaxNameBytes, func(n int) bool { return arrives(gossip.Meta{Name: text(n)}) })
+	limits.AtMost(t, "MaxZoneBytes", gossip.MaxZoneBytes, func(n int) bool { return arrives(gossip.Meta{Zone: text(n)}) })
+	limits.AtMost(t, "MaxAddrBytes", gossip.MaxAddrBytes, func(n int) bool { return arrives(gossip.Meta{Addr: text(n)}) })
+	limits.AtMost(t, "maxAt", uint64(maxAt), func(n uint64) bool { return arrives(gossip.Meta{At: n}) })
 	limits.AtMost(t, "maxMetaBytes", maxMetaBytes, func(n int) bool {
-		b := Meta{Instance: nodeidtest.ID(1)}.append(nil)
+		b := appendMeta(nil, gossip.Meta{Instance: nodeidtest.ID(1)})
 		_, err := decodeMeta(append(b, make([]byte, n-len(b))...))
 		return err == nil
 	})

@@ -1,20 +1,17 @@
-package gossip
+package swim
 
 import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/formats"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// All fields together fit into 512 bytes. memberlist panics if metadata are longer, and sends every
-// byte many times.
+// All fields of [gossip.Meta] together fit into maxMetaBytes. memberlist panics if metadata are
+// longer, and sends every byte many times.
 const (
-	MaxNameBytes = 128 // maximum length of Meta.Name
-	MaxZoneBytes = 128 // maximum length of Meta.Zone
-	MaxAddrBytes = 200 // maximum length of Meta.Addr
-
 	metaVersion  = formats.Gossip
 	maxMetaBytes = 512
 	maxAt        = 1<<56 - 1 // fits into a uvarint of eight bytes; no log index is larger
@@ -22,20 +19,9 @@ const (
 
 var errMeta = errors.New("cluster: malformed gossip meta data")
 
-// Meta is the data about an instance that gossip spreads.
-type Meta struct {
-	Instance nodeid.ID
-	Group    uint64 // zero means none
-	At       uint64 // index of the instance's newest configuration of Group
-	Leader   bool   // the instance knows a leader of Group
-	Name     string // at most MaxNameBytes
-	Zone     string // at most MaxZoneBytes
-	Addr     string // host:port of the instance, at most MaxAddrBytes
-}
-
-// append encodes m as a version byte, the ID, two uvarints, a flag byte, and three texts, each
+// appendMeta encodes m as a version byte, the ID, two uvarints, a flag byte, and three texts, each
 // after its length.
-func (m Meta) append(b []byte) []byte {
+func appendMeta(b []byte, m gossip.Meta) []byte {
 	b = append(b, metaVersion)
 	b = append(b, m.Instance[:]...)
 	for _, v := range [...]uint64{m.Group, min(m.At, maxAt)} {
@@ -58,39 +44,39 @@ func (m Meta) append(b []byte) []byte {
 // Its queue orders them by transmissions, length, and a number that restarts whenever the queue is
 // empty. After this loss other instances have an old Meta until the next full exchange, half a
 // minute later.
-func (m Meta) padded(turn uint64) []byte {
-	b := m.append(nil)
+func padded(m gossip.Meta, turn uint64) []byte {
+	b := appendMeta(nil, m)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)
 	return append(b, make([]byte, max(min(pad, maxMetaBytes-len(b)), 0))...)
 }
 
-// decodeMeta decodes the result of append. It ignores bytes after the known fields, since later
+// decodeMeta decodes the result of appendMeta. It ignores bytes after the known fields, since later
 // versions may add fields.
-func decodeMeta(b []byte) (Meta, error) {
-	var m Meta
+func decodeMeta(b []byte) (gossip.Meta, error) {
+	var m gossip.Meta
 	if len(b) < 1 || len(b) > maxMetaBytes || b[0] != metaVersion {
-		return Meta{}, errMeta
+		return gossip.Meta{}, errMeta
 	}
 	if len(b) < 1+nodeid.Size {
-		return Meta{}, errMeta
+		return gossip.Meta{}, errMeta
 	}
 	m.Instance, b = nodeid.ID(b[1:1+nodeid.Size]), b[1+nodeid.Size:]
 	for _, field := range [...]*uint64{&m.Group, &m.At} {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
-			return Meta{}, errMeta
+			return gossip.Meta{}, errMeta
 		}
 		*field, b = v, b[n:]
 	}
 	if len(b) < 1 || b[0] > 1 || m.Instance.IsZero() || m.At > maxAt {
-		return Meta{}, errMeta
+		return gossip.Meta{}, errMeta
 	}
 	m.Leader, b = b[0] == 1, b[1:]
-	limits := [...]int{MaxNameBytes, MaxZoneBytes, MaxAddrBytes}
+	limits := [...]int{gossip.MaxNameBytes, gossip.MaxZoneBytes, gossip.MaxAddrBytes}
 	for i, field := range [...]*string{&m.Name, &m.Zone, &m.Addr} {
 		size, n := binary.Uvarint(b)
 		if n <= 0 || size > uint64(limits[i]) || size > uint64(len(b)-n) {
-			return Meta{}, errMeta
+			return gossip.Meta{}, errMeta
 		}
 		*field, b = string(b[n:n+int(size)]), b[n+int(size):]
 	}

@@ -1,4 +1,4 @@
-package gossip
+package swim
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
@@ -20,13 +21,13 @@ func text(b []byte, s string) []byte {
 }
 
 // aliveBody returns memberlist's message that a member is alive, without the type byte.
-func aliveBody(name string, incarnation uint32, m Meta) []byte {
+func aliveBody(name string, incarnation uint32, m gossip.Meta) []byte {
 	b := []byte{0x86}
 	b = binary.BigEndian.AppendUint32(append(text(b, "Incarnation"), 0xce), incarnation)
 	b = text(text(b, "Node"), name)
 	b = text(text(b, "Addr"), "\x0a\x42\x00\x01")
 	b = binary.BigEndian.AppendUint16(append(text(b, "Port"), 0xcd), 7947)
-	b = text(text(b, "Meta"), string(m.append(nil)))
+	b = text(text(b, "Meta"), string(appendMeta(nil, m)))
 	return text(text(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
 }
 
@@ -52,7 +53,7 @@ func labelled(b []byte, label string) []byte {
 // TestUnsoundPackets checks that packets are dropped if decoding them would cost far more than
 // their size.
 func TestUnsoundPackets(t *testing.T) {
-	alive := append([]byte{4}, aliveBody("x", 1, Meta{Instance: nodeidtest.ID(1)})...)
+	alive := append([]byte{4}, aliveBody("x", 1, gossip.Meta{Instance: nodeidtest.ID(1)})...)
 	crc := func(b []byte) []byte { return append([]byte{msgCRC, 1, 2, 3, 4}, b...) }
 	for name, c := range map[string]struct {
 		packet []byte

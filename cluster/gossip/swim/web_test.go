@@ -1,4 +1,4 @@
-package gossip
+package swim
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
@@ -34,10 +35,10 @@ type instance struct {
 	*Gossip
 	web   *web
 	port  *port
-	first Meta
+	first gossip.Meta
 
 	mu    sync.Mutex // guards peers, and orders the calls of Take
-	peers map[string]Meta
+	peers map[string]gossip.Meta
 }
 
 type port struct {
@@ -66,11 +67,11 @@ func (w *web) listen(addr string) *port {
 
 func (w *web) start(i int, label string) *instance {
 	w.t.Helper()
-	n := &instance{web: w, port: w.listen(addrOf(i)), peers: map[string]Meta{}}
-	n.first = Meta{Instance: nodeidtest.ID(uint64(i) + 1), Name: fmt.Sprint("n", i), Addr: addrOf(i)}
+	n := &instance{web: w, port: w.listen(addrOf(i)), peers: map[string]gossip.Meta{}}
+	n.first = gossip.Meta{Instance: nodeidtest.ID(uint64(i) + 1), Name: fmt.Sprint("n", i), Addr: addrOf(i)}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	g, err := Start(Config{
+	g, err := Start(gossip.Config{
 		Net: n.port, Label: label, Advertise: addrOf(i), Random: func(b []byte) { _, _ = rand.Read(b) },
 		Logger: slog.New(slog.DiscardHandler),
 		News:   func() { time.AfterFunc(0, n.hear) },
@@ -107,10 +108,10 @@ func (n *instance) hear() {
 }
 
 // sees returns the Meta of the instances that n sees, including itself, by name.
-func (n *instance) sees() map[string]Meta {
+func (n *instance) sees() map[string]gossip.Meta {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	all := map[string]Meta{}
+	all := map[string]gossip.Meta{}
 	for _, m := range n.peers {
 		all[m.Name] = m
 	}

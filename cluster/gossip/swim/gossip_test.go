@@ -1,4 +1,4 @@
-package gossip
+package swim
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
@@ -172,7 +173,7 @@ func TestGhostsAreBounded(t *testing.T) {
 		for i := 0; i < ghosts; i += 4 {
 			var parts [][]byte
 			for n := i; n < i+4; n++ {
-				m := Meta{Instance: nodeidtest.ID(uint64(n) + 1e6), Name: fmt.Sprint("ghost-", n),
+				m := gossip.Meta{Instance: nodeidtest.ID(uint64(n) + 1e6), Name: fmt.Sprint("ghost-", n),
 					Addr: "10.66.0.1:7947"}
 				parts = append(parts, append([]byte{4}, aliveBody(fmt.Sprintf("%024d", n), 1, m)...))
 			}
