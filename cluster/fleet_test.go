@@ -70,7 +70,8 @@ func joinOf(n int) []string {
 
 func (f *fleet) config(i, n int) Config {
 	return Config{
-		Name: fmt.Sprintf("n%d", i), Label: "test", Advertise: addrOf(i), Join: joinOf(n),
+		Gossip: startGossip,
+		Name:   fmt.Sprintf("n%d", i), Label: "test", Advertise: addrOf(i), Join: joinOf(n),
 		Settings: founding.Settings{Replicas: n, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second},
 		Clock:    f.clock, Logger: slog.New(slog.NewTextHandler(f, nil)), Resolve: f.resolve, Kubernetes: true,
 	}
@@ -135,7 +136,6 @@ func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	}
 	n.port = f.net.listen(cfg.Advertise)
 	n.cfg.Host, n.cfg.Net = outside(n)
-	n.cfg.Gossip = func(c gossip.Config, first gossip.Meta) (gossip.Gossip, error) { return swim.Start(c, first) }
 	if cfg.Settings.Solo {
 		n.cfg.Net = nil
 	}
@@ -333,4 +333,8 @@ func (f *fleet) allSeeAll() bool {
 		}
 	}
 	return true
+}
+
+func startGossip(c gossip.Config, first gossip.Meta) (gossip.Gossip, error) {
+	return swim.Start(c, first)
 }

@@ -20,17 +20,19 @@ func TestConfigNamesAllMistakes(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	if strings.Contains(err.Error(), "Gossip") {
-		t.Errorf("an instance that does not gossip needs Gossip: %v", err)
-	}
-	_, err = Start(Config{Settings: founding.Settings{Replicas: 3}})
-	if !strings.Contains(err.Error(), "Gossip must be set") {
-		t.Errorf("the error does not name Gossip: %v", err)
-	}
 	for _, field := range []string{"Name", "Label", "Zone", "Advertise", "Key", "Join", "Solo", "Voters",
 		"SessionTTL", "Host"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s:\n%v", field, err)
+		}
+	}
+}
+
+func TestOnlyAnInstanceThatGossipsNeedsGossip(t *testing.T) {
+	for solo, needs := range map[bool]bool{true: false, false: true} {
+		_, err := Start(Config{Settings: founding.Settings{Solo: solo, Replicas: 3}})
+		if err == nil || strings.Contains(err.Error(), "Gossip must be set") != needs {
+			t.Errorf("Solo is %v, and the error is %v", solo, err)
 		}
 	}
 }
