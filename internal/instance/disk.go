@@ -2,7 +2,6 @@ package instance
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,14 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.etcd.io/raft/v3/raftpb"
-
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -233,20 +229,6 @@ func (n *Instance) passing(state DiskState, cause string) {
 	log("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }
 
-// diskWell clears a disk error once the replica has stored a configuration that names the replica.
-// The start of an empty replica does not prove that the disk works, because an empty replica fits
-// on a full disk.
-func (n *Instance) diskWell(r *ownReplica) {
-	if n.replica.Load() != r || !r.IsNamed() {
-		return
-	}
-	n.disk.mu.Lock()
-	defer n.disk.mu.Unlock()
-	if n.disk.lasts != nil && n.disk.lasts.State != DiskRemoved {
-		n.disk.lasts = nil
-	}
-}
-
 // isDisk reports whether a replica has retired, or failed to start, because of the disk.
 func (n *Instance) isDisk(err error) bool {
 	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
@@ -270,8 +252,9 @@ func (n *Instance) lookAtDisk(write bool) {
 	case errors.Is(err, raftlog.ErrHung):
 		n.passing(DiskHung, diskCause(err))
 	case transport.OutOfFiles(err):
-		n.files.warn(n, "the directory cannot be checked, because this process has no free file descriptors: "+
-			transport.FreeFiles, "dir", n.config.Dir, "why", diskCause(err))
+		n.files.warn(n.env.clock.Now(), n.logger,
+			"the directory cannot be checked, because this process has no free file descriptors: "+
+				transport.FreeFiles, "dir", n.config.Dir, "why", diskCause(err))
 	case err != nil:
 		n.passing(DiskFailed, diskCause(err))
 	case view.FreeKnown && n.config.DirFreeBytes > 0 && view.FreeBytes < uint64(n.config.DirFreeBytes):
@@ -299,31 +282,9 @@ func (n *Instance) starvedEnd() clock.Time {
 	return 0
 }
 
-// watchedStore records which calls of a store on disk are running, so that a hanging call is
-// noticed.
-type watchedStore struct {
-	raftlog.Store
-	node *Instance
-}
-
-// Save implements raftlog.Store.
-func (s watchedStore) Save(b raftlog.Batch) error {
-	return s.node.during(diskSaves, func() error { return s.Store.Save(b) })
-}
-
-// Prepare implements raftlog.Store.
-func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) error {
-	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
-}
-
-// awaited returns the log text that says what the instance waits for. Disk faults come first,
-// because they may be why reachable voters elect no leader.
-func (n *Instance) awaited(waiting string) string {
-	if why := n.client.Status().Outdated; why != (session.Outdated{}) {
-		return why.String()
+func (n *Instance) reportSoon() {
+	select {
+	case n.disk.news <- struct{}{}:
+	default:
 	}
-	if n.dir == nil {
-		return waiting
-	}
-	return cmp.Or(n.config.Disks(), waiting)
 }

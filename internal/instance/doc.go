@@ -10,8 +10,9 @@
 //	port      one listener: links, queries, gossip         package transport, with inbound as its
 //	                                                       Handler; services of package queries
 //
-// Read instance.go first: it contains the state and starts the instance. wiring.go connects the
-// packages. life.go and voting.go execute the decisions of package cluster.
+// Read instance.go first: it contains the state. start.go starts the instance, and connects the
+// packages. inbound.go and outbound.go pass frames and calls between the port and the packages.
+// life.go executes the decisions of package cluster.
 //
 // # Guarantees
 //

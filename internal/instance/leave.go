@@ -109,15 +109,6 @@ func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	return l
 }
 
-func (n *Instance) isLeaving() bool {
-	select {
-	case <-n.leaving:
-		return true
-	default:
-		return false
-	}
-}
-
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -159,4 +150,13 @@ func (n *Instance) shut() (err error) {
 		r.stop()
 	}
 	return errors.Join(err, n.port.Close(), n.closeDir())
+}
+
+// fail ends the instance permanently, including its locks and its membership. The process
+// continues.
+func (n *Instance) fail(err error) {
+	if n.failed.CompareAndSwap(nil, &err) {
+		n.logger.Error("this node has failed and holds nothing any more", "why", err)
+		n.spawn(func() { _ = n.shut() })
+	}
 }

@@ -6,11 +6,11 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
-	"github.com/mortise-lock/mortise/transport"
 )
 
 // life implements cluster.Host. Its methods are called one at a time, on the cluster's owner
@@ -99,94 +99,121 @@ func (l life) Restart(key nodeid.Key, reason error) {
 	n.bind(nil, 0)
 }
 
-// bind makes r, which may be nil, this instance's replica, and announces the new identity on all
-// streams. Meanwhile it holds the mutex binding, so that it never announces a replica that has
-// retired. If the instance has ended, bind does nothing and returns false.
-func (n *Instance) bind(r *ownReplica, group uint64) bool {
-	n.binding.Lock()
-	defer n.binding.Unlock()
-	if n.ended {
-		return false
+// Facts implements cluster.OwnState: it returns this replica's data about the voters if this
+// replica leads.
+func (l life) Facts() (voters.Facts, uint64, bool) {
+	n := l.node()
+	r := n.replica.Load()
+	if r == nil {
+		return voters.Facts{}, 0, false
 	}
-	if r != nil && r.retired {
-		r = nil
-	}
-	if r != nil {
-		n.unread.Store(nil)
-	}
-	n.replica.Store(r)
-	if r != nil {
-		n.diskWell(r)
-	}
-	n.identify(r, group)
-	return true
+	own, survey := replica.Own{Settings: n.config.Group, Durable: n.dir != nil, Leaving: n.isLeaving()}, r.log.Survey()
+	return r.core.Facts(n.env.clock.Now(), own, &survey, n.linked)
 }
 
-// identify passes this instance's identity to the port. The caller must hold the mutex binding.
-func (n *Instance) identify(r *ownReplica, group uint64) {
-	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.reach()}
-	if r != nil {
-		id.Raft = r.ID
+// Carry implements cluster.Host: it passes a step to the log. The next call of Facts shows the
+// result.
+func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
+	n := l.node()
+	r := n.replica.Load()
+	if r == nil {
+		return
 	}
-	n.port.Identify(id)
+	if change, changes := replica.Change(step, about); changes {
+		r.log.Change(term, change)
+	} else if step.Kind == voters.Transfer {
+		// The next call of Facts shows whether the transfer succeeded.
+		n.spawn(func() { _ = r.log.Transfer(r.ctx, step.ID) })
+	}
 }
 
-// retire ends a replica that can no longer work. If the replica's state machine is broken, the
-// whole instance ends. Otherwise the instance continues without a vote.
-func (n *Instance) retire(r *ownReplica, err error) {
-	// isDisk is called before r.stop, because a call that hangs may return during r.stop.
-	disk := n.isDisk(err)
-	if disk {
-		state := DiskFailed
-		switch {
-		case errors.Is(err, storage.ErrLost):
-			state = DiskRemoved
-		case errors.Is(err, raftlog.ErrHung):
-			state = DiskHung
+// Guide implements cluster.Host.
+func (l life) Guide() nodeid.ID { return l.node().client.Status().Asked }
+
+// Leader implements cluster.Host.
+func (l life) Leader() (instance nodeid.ID, addr string) {
+	n := l.node()
+	t := n.view().LeaderOr(n.cluster(), n.client.Status().Leader)
+	return t.ID, t.Addr
+}
+
+// Prepared implements cluster.Host: it starts a replica at the request of the leader.
+func (l life) Prepared(group, raft uint64) {
+	n := l.node()
+	if r := n.replica.Load(); r != nil {
+		r.stop()
+		n.bind(nil, group)
+		n.leaderKnown()
+	}
+	r, err := joinReplica(n, group, raft)
+	if err != nil {
+		n.replicaFailed(err)
+		if unusable(n.dir != nil, err) {
+			n.cluster().Retired(raft)
 		}
-		n.diskFailed(state, err)
+		return
 	}
-	r.stop()
-	n.binding.Lock()
-	r.retired = true
-	mine := n.replica.CompareAndSwap(r, nil)
-	if mine {
-		n.sendRetired(r)
-		n.identify(nil, r.Group)
-	}
-	n.binding.Unlock()
-	n.leaderKnown() // the replica may have been the leader
-	switch {
-	case n.dir != nil && errors.Is(err, raftlog.ErrWentBack):
-		n.cluster().WentBack(err)
-	case errors.Is(err, raftlog.ErrBroken):
-		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
-	case mine:
-		if n.dir == nil {
-			n.cluster().Retired(r.ID)
-		}
-		log := n.logger.Error
-		if disk {
-			log = n.logger.Info // diskFailed has logged the error
-		}
-		log("this instance no longer votes; it goes on as a member", "why", err)
+	if !n.bind(r, group) {
+		r.stop()
 	}
 }
 
-// sendRetired informs the other replicas that this replica has retired, so that they need not wait
-// for an election timeout. The frame is the last one under this raft ID.
-func (n *Instance) sendRetired(r *ownReplica) {
-	for _, v := range r.Others(n.instance()) {
-		// If the frame is lost, the others wait for an election timeout.
-		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true})
+// unusable reports whether a log that could not be opened with err can never be read again, so that
+// its raft ID is given up. A full or hanging disk may work again later. A group could not recover
+// if a majority gave up their IDs.
+func unusable(durable bool, err error) bool {
+	return !durable || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded)
+}
+
+// Removed implements cluster.Host. If the removed replica does not run, because it could not be
+// started or has retired, Removed reports its end.
+func (l life) Removed(raft uint64) {
+	n := l.node()
+	if r := n.replica.Load(); r == nil || r.ID != raft {
+		n.cluster().Retired(raft)
 	}
 }
 
-// fail ends the instance permanently, including its locks and its membership. The process
-// continues.
-func (n *Instance) fail(err error) {
-	if n.failed.CompareAndSwap(nil, &err) {
-		n.logger.Error("this node has failed and holds nothing any more", "why", err)
-		n.spawn(func() { _ = n.shut() })
+// Dismissed implements cluster.Host. The instance stays a member without a vote.
+func (l life) Dismissed(raft uint64) {
+	n := l.node()
+	n.spawn(func() { // stopping a replica may wait for its disk
+		if r := n.replica.Load(); r != nil && r.ID == raft {
+			n.dismiss(r)
+		}
+		n.cluster().Retired(raft)
+	})
+}
+
+// Refused stops the instance. The directory must not be used again, because another process may
+// have the same raft ID.
+func (l life) Refused(err error) {
+	n := l.node()
+	n.sessions.Rebind(nil, nil, nil)
+	if r := n.replica.Load(); r != nil {
+		r.stop()
 	}
+	n.bind(nil, 0)
+	n.fail(fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err))
+}
+
+// Unsaved ends the vote, because an instance that cannot write to its directory must not vote.
+func (l life) Unsaved(err error) {
+	n := l.node()
+	n.diskFailed(DiskFailed, err)
+	if r := n.replica.Load(); r != nil {
+		r.stop()
+		n.bind(nil, r.Group)
+	}
+}
+
+func (n *Instance) replicaFailed(err error) {
+	if n.isDisk(err) {
+		n.diskFailed(DiskFailed, err)
+		return
+	}
+	if errors.Is(err, storage.ErrLogOpen) && n.diskFault() != nil {
+		return // the previous log is still open, because a call to the disk hangs
+	}
+	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }

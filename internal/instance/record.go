@@ -5,9 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/session"
 )
 
 func (n *Instance) record() []byte {
@@ -44,17 +42,4 @@ func (n *Instance) vouch(from nodeid.ID, rights *capability.Capability, b []byte
 		proved.Addr = is.Addr
 	}
 	return proved.Vouch(b)
-}
-
-// outdated implements the function Outdated of package keeper.
-func (r *ownReplica) outdated(b []byte) session.Outdated {
-	why := replica.Outdated(b, r.Rules())
-	if why != (session.Outdated{}) {
-		is := replica.DecodeRecord(b)
-		r.core.Refused.Note(r.node.env.clock.Now(), &is, why)
-		r.old.warn(r.node, "an instance gets no session, because its build does not know the lock rules of the group: "+
-			"upgrade that instance, or take the roll-out of its build back", "name", plain.Text(is.Name), "addr",
-			plain.Text(is.Addr), "rules", why.Group, "its_build_knows_up_to", why.Build)
-	}
-	return why
 }

@@ -3,7 +3,9 @@ package instance
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -12,9 +14,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/keeper"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -201,7 +206,8 @@ func (r *ownReplica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {
 		defer cancel()
 		err := r.node.port.SendSnapshot(ctx, r.node.peer(m.GetTo()), m)
 		if err != nil && !errors.Is(err, context.Canceled) {
-			r.missed.warn(r.node, "a snapshot did not reach a voter; it is sent again", "voter",
+			r.missed.warn(r.node.env.clock.Now(), r.node.logger,
+				"a snapshot did not reach a voter; it is sent again", "voter",
 				nodeid.Hex(m.GetTo()), "error", err)
 		}
 		done(err == nil)
@@ -210,3 +216,144 @@ func (r *ownReplica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {
 		done(false)
 	}
 }
+
+const snapshotTimeout = time.Minute
+
+func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+	one, err := r.core.Questions.Ask(q)
+	if err != nil {
+		return nil, err
+	}
+	defer r.core.Questions.Drop(one)
+	role := r.Role() // read after Ask, so that a later change of the role ends the query
+	if !role.Leading {
+		return nil, replica.ErrNoLead
+	}
+	<-r.started
+	if command, changes := q.Command(one.Number); !changes {
+		r.log.Confirm(role.Term, replica.QuestionRound|one.Number)
+	} else if !r.log.Propose(role.Term, command.Append(r.stamp(&q))) {
+		return nil, replica.ErrBusy
+	}
+	var idle <-chan time.Time
+	if q.Op == replica.OpWatch {
+		timer := time.NewTimer(replica.WatchTime)
+		defer timer.Stop()
+		idle = timer.C
+	}
+	select {
+	case <-one.Done():
+	case <-idle:
+		return r.core.Questions.Idle(one)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-r.ctx.Done():
+		return nil, replica.ErrNoLead
+	}
+	a, err := one.Answer()
+	switch {
+	case err != nil:
+		return nil, err
+	case q.Op == replica.OpMembers || q.Op == replica.OpNames:
+		a.AsMembers(q.From == lockfsm.SessionCursor{}, r.Configuration(), &r.core.SessionIndex)
+	default:
+		a.Left = r.left(ctx, a.About())
+	}
+	return a, nil
+}
+
+// stamp returns what precedes the command of q in its log entry. A Reserve needs a recent stamp,
+// which an idle group does not have.
+func (r *ownReplica) stamp(q *replica.Question) []byte {
+	if q.Op != replica.OpReserve {
+		return nil
+	}
+	return lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: r.node.env.wall().UnixMilli()}.Append(nil)
+}
+
+func (r *ownReplica) left(ctx context.Context, sessions []lockfsm.SessionID) map[lockfsm.SessionID]time.Duration {
+	if len(sessions) == 0 {
+		return nil
+	}
+	left := map[lockfsm.SessionID]time.Duration{}
+	for i, d := range r.keeper.Left(ctx, sessions) {
+		left[sessions[i]] = d
+	}
+	return left
+}
+
+func (r *ownReplica) peerLost(instance nodeid.ID) {
+	for _, raft := range r.Of(instance) {
+		r.log.PeerLost(raft)
+	}
+}
+
+// outdated implements the function Outdated of package keeper.
+func (r *ownReplica) outdated(b []byte) session.Outdated {
+	why := replica.Outdated(b, r.Rules())
+	if why != (session.Outdated{}) {
+		is := replica.DecodeRecord(b)
+		r.core.Refused.Note(r.node.env.clock.Now(), &is, why)
+		r.old.warn(r.node.env.clock.Now(), r.node.logger,
+			"an instance gets no session, because its build does not know the lock rules of the group: "+
+				"upgrade that instance, or take the roll-out of its build back", "name", plain.Text(is.Name), "addr",
+			plain.Text(is.Addr), "rules", why.Group, "its_build_knows_up_to", why.Build)
+	}
+	return why
+}
+
+// warnNoRoom logs, at most once a minute for each replica, that a budget of bytes is used up.
+func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
+	err := client.BudgetErrorOf(result.Code, result.Budget)
+	if err == nil {
+		return
+	}
+	holder := ""
+	if s, ok := r.core.Machine().Session(result.Session); ok {
+		holder = replica.HolderName(s.Record, s.ID)
+	}
+	usage := r.core.Machine().Usage()
+	r.noRoom.warn(r.node.env.clock.Now(), r.node.logger,
+		"a request was refused because a budget of bytes is used up", "request",
+		result.Kind.String(), "of", holder,
+		"group_bytes", usage.Bytes, "group_budget", usage.Budget, "err", err)
+}
+
+// mayYield reports whether the instance that asks may give up its vote. This replica must be the
+// leader. The active voters must be a majority even without that instance and all instances with a
+// faulty disk. The caller must already have stored that instance's report.
+func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
+	s := r.log.Survey()
+	if s.Term == 0 || s.Pending {
+		return false
+	}
+	n := r.node
+	gone := map[nodeid.ID]bool{asks: true}
+	for id, f := range n.diskReports.all(now) {
+		gone[id] = gone[id] || f.State != DiskLow
+	}
+	if own := n.diskFault(); own != nil && own.State != DiskLow {
+		gone[n.instance()] = true
+	}
+	left := map[uint64]bool{}
+	for _, v := range replica.Placed(&s.Config) {
+		active := slices.ContainsFunc(s.Replicas, func(p raftlog.Progress) bool { return p.ID == v.Raft && p.Active })
+		left[v.Raft] = active && !gone[v.Instance]
+	}
+	return majorityOf(s.Config.Voters, left)
+}
+
+func majorityOf(voters []uint64, left map[uint64]bool) bool {
+	n := 0
+	for _, id := range voters {
+		if left[id] {
+			n++
+		}
+	}
+	return n > len(voters)/2
+}
+
+// seen returns the time in the highest token known to this replica, in Unix milliseconds. A token
+// is the time of the founding, shifted left by 21 bits, plus the number of changes since the
+// founding.
+func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }

@@ -87,7 +87,7 @@ func TestEachSettingReachesItsPart(t *testing.T) {
 			Join: []string{"join:3"}, Settings: founding.Settings{Replicas: 5, Founders: []string{"founder", "name"}, Voters: 6,
 				SessionTTL: 7 * time.Second, Grace: 8 * time.Second}, Rules: 12, Net: outbound{}, Host: life{n},
 			Clock: still(11), Logger: n.logger, Member: tier == credentials.Member, Kubernetes: true}
-		functions := []string{"Wall", "Resolve", "JoinFunc", "Awaited", "Random"}
+		functions := []string{"Gossip", "Wall", "Resolve", "JoinFunc", "Awaited", "Random"}
 		if !reflect.DeepEqual(c, wanted) || !reflect.DeepEqual(set, functions) {
 			t.Errorf("package cluster gets %+v, and the functions %q\nwant %+v", c, set, wanted)
 		}

@@ -69,11 +69,6 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	return n.cluster().Recover(ctx, group)
 }
 
-// seen returns the time in the highest token known to this replica, in Unix milliseconds. A token
-// is the time of the founding, shifted left by 21 bits, plus the number of changes since the
-// founding.
-func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
-
 // Leaderless returns how long no leader has been known. Zero means that a leader is known, or that
 // this instance has not looked for one yet.
 func (n *Instance) Leaderless() time.Duration {
