@@ -27,6 +27,12 @@ func rooms() map[string]string {
 
 		"internal/lab": "lab", "bench": "lab", "judge": "lab", "model": "lab", "deploy": "lab", "examples": "examples",
 		"fence/sqltest": "lab", "scripts": "lab", "adapters/mortisedropin/compare": "lab",
+
+		// The rooms of the lab before it had a house of its own.
+		"internal/attack": "lab", "internal/check": "lab", "internal/e2e": "lab", "internal/fakelock": "lab",
+		"internal/logtest": "lab", "internal/mutants": "lab", "internal/policy": "lab", "internal/postgres": "lab",
+		"internal/process": "lab", "internal/proctest": "lab", "internal/publish": "lab", "internal/sim": "lab",
+		"internal/trio": "lab",
 	}
 }
 
