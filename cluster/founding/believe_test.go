@@ -26,7 +26,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	lies := map[string]func(c *Core){
 		"it announces": func(c *Core) { c.Ask(c.now, c.wall, mallory(), announce(c, far)) },
 		"it prepares": func(c *Core) {
-			a, err := DecodePrepared(c.instance, c.Ask(c.now, c.wall, mallory(), AppendPrepare(nil, Prepare{
+			a, err := DecodePrepared(c.self.instance, c.Ask(c.now, c.wall, mallory(), AppendPrepare(nil, Prepare{
 				To: c.Instance(), Group: 99, Raft: 77, Term: 9, At: far, Voters: mallorys(),
 			})))
 			if err != nil || a.State != Declined {
@@ -58,7 +58,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 			c.bring(t, 0x11, 1, 10, configuration())
 			c.Voters(c.now, 99, 11, configuration(0x11))
 			c.happened()
-			before, voters := c.At(), slices.Clone(c.newest())
+			before, voters := c.At(), slices.Clone(c.bond.newest())
 			for range 3 {
 				lie(c)
 				for _, e := range c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)}).Events {
@@ -66,8 +66,8 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 				}
 				c.now += time.Second
 			}
-			if c.At() != before || !slices.Equal(c.newest(), voters) || c.Raft() != 0x11 || c.spent(0x11) {
-				t.Errorf("%s (directory: %v): configuration %d of %v, replica %x", name, durable, c.At(), c.newest(),
+			if c.At() != before || !slices.Equal(c.bond.newest(), voters) || c.Raft() != 0x11 || c.replica.spent(0x11) {
+				t.Errorf("%s (directory: %v): configuration %d of %v, replica %x", name, durable, c.At(), c.bond.newest(),
 					c.Raft())
 			}
 			c.Ask(c.now, c.wall, aVoter(),
@@ -134,7 +134,7 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 		if anew := c.Phase() == Newborn; anew != tc.anew {
 			t.Errorf("%s: then it is %v", tc.name, c.Phase())
 		}
-		if tc.durable && tc.votes && (c.Raft() != 0x11 || c.spent(0x11)) {
+		if tc.durable && tc.votes && (c.Raft() != 0x11 || c.replica.spent(0x11)) {
 			t.Errorf("%s: it has lost its replica: %x", tc.name, c.Raft())
 		}
 	}
@@ -144,7 +144,7 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 // voter sends it. Implausibly high lives are ignored.
 func TestHearsayAboutLives(t *testing.T) {
 	c := settled(Member)
-	c.askedBy(c.now, c.addr, "m:1")
+	c.contacts.askedBy(c.now, c.self.addr, "m:1")
 	c.tell("m:1", InstanceInfo{
 		Instance: mallory().Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 99, AskerLife: 9,
 		AskerAddr: "z:1", Voters: configuration(),

@@ -82,16 +82,6 @@ func (b *bond) applyOwn(group uint64, applied Configuration) {
 	b.apply(applied.whole())
 }
 
-// Phase returns the phase of the present incarnation.
-func (b *bond) Phase() Phase { return b.phase }
-
-// Group returns the group that this incarnation is bound to or belongs to, or 0.
-func (b *bond) Group() uint64 { return b.group }
-
-// At returns the number of the newest known configuration: 1 for the configuration of the charter,
-// and 0 without a group.
-func (b *bond) At() uint64 { return b.at }
-
 func (b *bond) newest() []Voter {
 	if len(b.voters) > 0 || b.charter == nil {
 		return b.voters

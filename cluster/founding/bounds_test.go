@@ -115,7 +115,7 @@ func TestMessagesAtTheirBounds(t *testing.T) {
 	limits.AtMost(t, "maxWall of a floor", int64(maxWall), func(n int64) bool {
 		var c Core
 		c.Floor(n)
-		return c.floor == n
+		return c.directory.floor == n
 	})
 	limits.Below(t, "maxWall of a floor, above which a group is founded", int64(maxWall), func(n int64) bool {
 		return above(n) == n+1

@@ -33,7 +33,7 @@ func TestTheNewestConfigurationIsTold(t *testing.T) {
 	moved := configuration(81)
 	moved[0].Addr, moved[0].Life = "b:2", 2
 	c.Voters(c.now, 99, 20, moved)
-	if !slices.Equal(c.voters, moved) {
+	if !slices.Equal(c.bond.voters, moved) {
 		t.Error("the addresses of the same configuration are not taken")
 	}
 	if c.Voters(c.now, 99, 30, slices.Repeat(configuration(), 9)); c.At() != 20 {
@@ -48,7 +48,7 @@ func TestInquire(t *testing.T) {
 		t.Fatal("a member with a leader asks")
 	}
 	c.Inquire(c.now, "z:1")
-	c.Inquire(c.now, c.addr)
+	c.Inquire(c.now, c.self.addr)
 	out := c.Tick(c.now, c.wall, Random{})
 	if len(out.Questions) != 1 || out.Questions[0].Addr != "z:1" {
 		t.Fatalf("it asks %+v, want a question to z:1", out.Questions)
@@ -67,14 +67,14 @@ func TestInquire(t *testing.T) {
 		c.Inquire(c.now, "y"+groupName(uint64(i))+":1")
 		c.Tick(c.now, c.wall, Random{})
 	}
-	if len(c.seenAt) > 20 {
-		t.Errorf("%d places wait to be asked", len(c.seenAt))
+	if len(c.contacts.seenAt) > 20 {
+		t.Errorf("%d places wait to be asked", len(c.contacts.seenAt))
 	}
 }
 
 func TestAdopt(t *testing.T) {
 	c := ordinary(true)
-	s := c.rulesOf
+	s := c.bond.rulesOf
 	s.SessionTTL = time.Minute
 	before := c.Revision()
 	if c.Adopt(c.now, 98, s); c.Revision() != before {

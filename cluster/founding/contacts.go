@@ -61,9 +61,9 @@ func (c *contacts) questions() []Question {
 	return asks
 }
 
-// Met returns the last answer from an address, unless its question was sent more than `within`
-// ago.
-func (c *contacts) Met(now time.Duration, addr string, within time.Duration) (InstanceInfo, bool) {
+// lastAnswer returns the last answer from an address, unless its question was sent more than
+// `within` ago.
+func (c *contacts) lastAnswer(now time.Duration, addr string, within time.Duration) (InstanceInfo, bool) {
 	if at, found := find(c.places, addr); found {
 		if who, ok := c.places[at].seen(now, within); ok {
 			return *who, true
@@ -72,9 +72,9 @@ func (c *contacts) Met(now time.Duration, addr string, within time.Duration) (In
 	return InstanceInfo{}, false
 }
 
-// Places sets the addresses to which Join now resolves, and further addresses from gossip. When no
-// source names an address any more, the core forgets the address and its results.
-func (c *contacts) Places(join []Entry, gossip []string) {
+// setPlaces sets the addresses to which Join now resolves, and further addresses from gossip. When
+// no source names an address any more, the core forgets the address and its results.
+func (c *contacts) setPlaces(join []Entry, gossip []string) {
 	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool {
 		return a.Name == b.Name &&
 			slices.Equal(a.Addrs, b.Addrs)
@@ -478,11 +478,11 @@ func (c *contacts) rival(s *sight, p *place, who *InstanceInfo) {
 	}
 }
 
-// Rivals returns the addresses from which an answer of the last two minutes (rivalFor) says that
+// rivalsAt returns the addresses from which an answer of the last two minutes (rivalFor) says that
 // another group has a leader. While this instance's group has no leader, no address is added.
-func (c *contacts) Rivals(now time.Duration) []string {
+func (c *contacts) rivalsAt(now time.Duration) []string {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool {
-		_, ok := c.Met(now, addr, rivalFor)
+		_, ok := c.lastAnswer(now, addr, rivalFor)
 		return !ok
 	})
 	return slices.Clone(c.rivals)

@@ -15,15 +15,15 @@ import (
 // Each part has its fields alone, and is the only one that writes them. What reads several parts
 // gets a [sight] of them.
 type Core struct {
-	self
-	bond
-	replica
-	leading
-	attempt
-	fates
-	acquaintances
-	directory
-	contacts
+	self          self
+	bond          bond
+	replica       replica
+	leading       leading
+	attempt       attempt
+	fates         fates
+	acquaintances acquaintances
+	directory     directory
+	contacts      contacts
 
 	now  time.Duration
 	wall int64
@@ -41,7 +41,7 @@ func New(cfg Config) *Core {
 		},
 		directory: directory{durable: cfg.Durable},
 	}
-	c.outdate()
+	c.contacts.outdate()
 	c.resume(cfg.Stored)
 	return c
 }
@@ -49,41 +49,32 @@ func New(cfg Config) *Core {
 // resume continues from the stored State. A newborn keeps its new ID, because the refusals made
 // under the stored ID are not stored.
 func (c *Core) resume(s *State) {
-	c.directory.resume(s, c.addr)
+	c.directory.resume(s, c.self.addr)
 	if s == nil || s.Phase == Newborn {
 		return
 	}
 	c.self.resume(s.Instance)
 	c.bond, c.replica = resumeBond(s), resumeReplica(s)
-	c.listed(s.Voters, c.instance)
-	if c.charter != nil {
-		c.attempt.begin(c.charter, c.instance)
-	}
-}
-
-// State returns what has to be stored now. It shares only the charter with the core, and the core
-// never changes the charter.
-func (c *Core) State() State {
-	return State{
-		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.lastAddr,
-		Refused: c.barred,
-		Voters:  slices.Clone(c.voters), At: c.at, Raft: c.raft, Term: c.term, Used: slices.Clone(c.used),
-		UsedAt: c.usedAt, Lingers: c.lingers,
-		Supersedes: slices.Clone(c.supersedes), GaveUp: slices.Clone(c.gaveUp), FloorUnixMS: c.floor,
+	c.acquaintances.listed(s.Voters, c.self.instance)
+	if c.bond.charter != nil {
+		c.attempt.begin(c.bond.charter, c.self.instance)
 	}
 }
 
 func (c *Core) sight() *sight {
 	return &sight{
 		self: c.self, bond: c.bond, leading: c.leading, acquaintances: c.acquaintances, now: c.now, wall: c.wall,
-		join: c.join, places: c.places, durable: c.durable, settling: c.settling, searches: c.searches(),
+		join: c.contacts.join, places: c.contacts.places,
+		durable: c.directory.durable, settling: c.directory.settling, searches: c.searches(),
 	}
 }
 
-func (c *Core) roll() *roll { return &roll{sight: c.sight(), floor: c.floor, gaveUp: c.gaveUp} }
+func (c *Core) roll() *roll {
+	return &roll{sight: c.sight(), floor: c.directory.floor, gaveUp: c.directory.gaveUp}
+}
 
 func (c *Core) assent() *assent {
-	return &assent{roll: c.roll(), refused: c.refused, unfit: c.unfit}
+	return &assent{roll: c.roll(), refused: c.attempt.refused, unfit: c.directory.unfit}
 }
 
 func (c *Core) inquest() *inquest {
@@ -93,7 +84,7 @@ func (c *Core) inquest() *inquest {
 // Waiting tells the user what this instance waits for and what to do. It returns "" if this
 // instance waits for nothing.
 func (c *Core) Waiting() string {
-	o := outlook{assent: c.assent(), inquest: c.inquest(), bound: c.bound, barred: c.barred}
+	o := outlook{assent: c.assent(), inquest: c.inquest(), bound: c.attempt.bound, barred: c.directory.barred}
 	return o.waiting()
 }
 
@@ -103,15 +94,15 @@ func (c *Core) Founders() []string { return c.sight().founders() }
 // Leader records whether this instance knows a leader of its group. A newborn ignores the call.
 func (c *Core) Leader(now time.Duration, known bool) {
 	c.now = now
-	c.observe(now, c.wall, known, c.phase != Newborn)
+	c.leading.observe(now, c.wall, known, c.bond.phase != Newborn)
 }
 
 // Born records that this instance has applied the Born entry of the group. It does nothing unless
 // this incarnation is bound to that group.
 func (c *Core) Born(now time.Duration, group uint64) {
 	c.now = now
-	if c.phase == Bound && c.group == group {
-		c.markBorn()
+	if c.bond.phase == Bound && c.bond.group == group {
+		c.attempt.markBorn()
 	}
 }
 
@@ -121,28 +112,28 @@ func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 	c.now, c.wall = now, wallUnixMS
 	c.arrange()
 	c.decide(random)
-	if c.doomed != "" && c.barred == "" {
+	if c.doomed != "" && c.directory.barred == "" {
 		c.restart(random)
 		c.arrange()
 	}
 	next := c.ask(random)
-	out := Output{Questions: c.questions(), Events: c.events, Next: next}
+	out := Output{Questions: c.contacts.questions(), Events: c.events, Next: next}
 	c.events = nil
 	return out
 }
 
-func (c *Core) arrange() { c.contacts.arrange(c.now, c.addr, c.lastAddr, &c.bond) }
+func (c *Core) arrange() { c.contacts.arrange(c.now, c.self.addr, c.directory.lastAddr, &c.bond) }
 
 func (c *Core) decide(random Random) {
 	switch {
-	case c.doomed != "" || c.barred != "":
-	case c.settling:
+	case c.doomed != "" || c.directory.barred != "":
+	case c.directory.settling:
 		c.settle()
-	case c.phase == Newborn:
+	case c.bond.phase == Newborn:
 		c.newborn(random)
-	case c.phase == Bound:
+	case c.bond.phase == Bound:
 		c.tentative(random)
-	case c.phase == Member:
+	case c.bond.phase == Member:
 		c.member()
 	}
 }
@@ -153,17 +144,17 @@ func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{
 		self: c.self.again(random.Instance, c.sight().nextSettings()), contacts: c.contacts.again(),
-		acquaintances: c.acquaintances, directory: c.directory.again(c.addr),
+		acquaintances: c.acquaintances, directory: c.directory.again(c.self.addr),
 		now: c.now, wall: c.wall, events: c.events,
 	}
-	c.emit(Event{Kind: Restarted, Instance: c.instance, Text: reason})
+	c.emit(Event{Kind: Restarted, Instance: c.self.instance, Text: reason})
 }
 
 func (c *Core) emit(e Event) { c.events = append(c.events, e) }
 
 func (c *Core) newborn(random Random) {
-	if c.settings.Solo {
-		if c.unfit == "" {
+	if c.self.settings.Solo {
+		if c.directory.unfit == "" {
 			ch := c.roll().alone(random)
 			c.bind(&ch)
 		}
@@ -182,12 +173,12 @@ func (c *Core) newborn(random Random) {
 // consider applies rule 3: it accepts ch and binds this instance to ch, or returns the reason for
 // refusing. It accepts ch again after accepting it, because the first answer may have been lost.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
-	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
+	if ch.Group == c.bond.group && c.bond.phase != Newborn && c.bond.charter != nil {
 		return Accepted, ""
 	}
 	refusal, detail := c.assent().judge(ch)
 	if refusal != Accepted {
-		c.remember(ch.Group)
+		c.attempt.remember(ch.Group)
 		return refusal, detail
 	}
 	c.bind(ch)
@@ -196,28 +187,28 @@ func (c *Core) consider(ch *Charter) (Refusal, string) {
 
 func (c *Core) bind(ch *Charter) {
 	own := ch.clone()
-	c.accept(&own)
-	c.replica.begin(own.Raft(c.instance))
-	c.attempt.begin(&own, c.instance)
-	c.outdate()
-	c.changed()
-	c.hurry(c.now)
-	c.emit(Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
+	c.bond.accept(&own)
+	c.replica.begin(own.Raft(c.self.instance))
+	c.attempt.begin(&own, c.self.instance)
+	c.contacts.outdate()
+	c.directory.changed()
+	c.contacts.hurry(c.now)
+	c.emit(Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.replica.raft})
 }
 
 // tentative applies rules 4 and 5. The package comment explains the rule for a directory.
 func (c *Core) tentative(random Random) {
-	if c.until == 0 || (c.durable && c.sight().unreached(c.now-reachedFor) != "") {
+	if c.attempt.until == 0 || (c.directory.durable && c.sight().unreached(c.now-reachedFor) != "") {
 		c.attempt.allow(c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread)))
 	}
-	if c.complete() {
-		c.emit(Event{Kind: AllBound, Group: c.group})
+	if c.attempt.complete() {
+		c.emit(Event{Kind: AllBound, Group: c.bond.group})
 	}
 	switch {
-	case c.born:
-		c.belong(c.group, c.at, c.newest(), "")
+	case c.attempt.born:
+		c.belong(c.bond.group, c.bond.at, c.bond.newest(), "")
 	case c.superseded():
-	case c.now >= c.until && !c.settings.Solo:
+	case c.now >= c.attempt.until && !c.self.settings.Solo:
 		c.doomed = "the group was not founded in time: " + c.Waiting()
 	}
 }
@@ -236,18 +227,19 @@ func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	c.bond.belong(group, at, voters)
 	c.leading.begin(c.now, c.wall)
 	c.attempt.end()
-	c.outdate()
-	c.regain(group)
-	c.changed()
-	c.emit(Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters), Text: warning})
-	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
+	c.contacts.outdate()
+	c.directory.regain(group)
+	c.directory.changed()
+	c.emit(Event{Kind: Joined, Group: group, At: c.bond.at, Voters: slices.Clone(voters), Text: warning})
+	raft := c.replica.raft
+	if c.bond.charter != nil && raft != 0 && raft == c.bond.charter.Raft(c.self.instance) && !c.named() {
 		c.remove() // the replica was removed before this instance learned that the group is founded
 	}
 }
 
 // adopt makes a newborn a member of the group of a member that has answered.
 func (c *Core) adopt(with *InstanceInfo) {
-	warning := c.settings.differs(with.Settings)
+	warning := c.self.settings.differs(with.Settings)
 	c.bond.enter(with)
 	c.leading.enter()
 	c.belong(with.Group, with.At, with.Voters, warning)
@@ -258,25 +250,25 @@ func (c *Core) adopt(with *InstanceInfo) {
 // failure this may be the only instance.
 func (c *Core) settle() {
 	until := c.directory.allow(c.now + settleWithin)
-	if c.now < until && !c.settings.Solo && c.sight().unsettled() {
+	if c.now < until && !c.self.settings.Solo && c.sight().unsettled() {
 		return
 	}
-	c.settled(c.now, c.addr)
-	c.outdate()
+	c.directory.settled(c.now, c.self.addr)
+	c.contacts.outdate()
 	c.leading.begin(c.now, c.wall)
-	raft := max(c.raft, c.lingers)
+	raft := max(c.replica.raft, c.replica.lingers)
 	var first []Event // events that precede those that arrived during settling
 	switch {
-	case c.charter != nil && c.charter.Raft(c.instance) == raft:
-		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: raft})
+	case c.bond.charter != nil && c.bond.charter.Raft(c.self.instance) == raft:
+		first = append(first, Event{Kind: BoundTo, Charter: *c.bond.charter, Group: c.bond.group, Raft: raft})
 	case raft != 0:
-		first = append(first, Event{Kind: Prepared, Group: c.group, Raft: raft})
+		first = append(first, Event{Kind: Prepared, Group: c.bond.group, Raft: raft})
 	}
-	if c.phase == Member {
-		first = append(first, Event{Kind: Joined, Group: c.group, At: c.at, Voters: slices.Clone(c.voters)})
+	if c.bond.phase == Member {
+		first = append(first, Event{Kind: Joined, Group: c.bond.group, At: c.bond.at, Voters: slices.Clone(c.bond.voters)})
 	}
-	if c.lingers != 0 {
-		first = append(first, Event{Kind: Removed, Group: c.group, Raft: c.lingers})
+	if c.replica.lingers != 0 {
+		first = append(first, Event{Kind: Removed, Group: c.bond.group, Raft: c.replica.lingers})
 	}
 	c.events = append(first, c.events...)
 }
@@ -284,18 +276,20 @@ func (c *Core) settle() {
 // searches reports whether a restarted voter still searches for other voters, whose addresses may
 // have changed too.
 func (c *Core) searches() bool {
-	began := c.searchUntil - searchFor
-	return c.now < c.searchUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
-		met := c.lastMet(v.Instance)
-		return v.Instance != c.instance && (met == nil || met.at <= began)
-	})
+	began := c.directory.searchUntil - searchFor
+	unmet := func(v Voter) bool {
+		met := c.acquaintances.lastMet(v.Instance)
+		return v.Instance != c.self.instance && (met == nil || met.at <= began)
+	}
+	return c.now < c.directory.searchUntil && c.bond.phase == Member && c.named() &&
+		slices.ContainsFunc(c.bond.voters, unmet)
 }
 
 // member applies rules 6 and 7. With a directory it leaves only a group that is superseded.
 func (c *Core) member() {
-	c.follow(c.newest())
-	c.follow(c.applied.Voters)
-	after := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
+	c.follow(c.bond.newest())
+	c.follow(c.bond.applied.Voters)
+	after := c.leading.since + max(c.self.settings.SessionTTL, c.bond.rulesOf.SessionTTL)
 	s := c.sight()
 	for _, g := range s.later(after) {
 		c.follow(g.Voters)
@@ -303,18 +297,18 @@ func (c *Core) member() {
 	if c.superseded() {
 		return
 	}
-	if c.leader || c.settings.Solo || c.durable || c.now <= after {
-		c.reach(c.now, false)
+	if c.leading.leader || c.self.settings.Solo || c.directory.durable || c.now <= after {
+		c.fates.reach(c.now, false)
 		return // holders may still trust their leases
 	}
 	other, own := s.leaders(after)
 	reached := s.unreached(after) == ""
 	if own || !reached && !other {
-		c.reach(c.now, false)
+		c.fates.reach(c.now, false)
 		return // the group may have lost only its leader, or a needed instance is missing
 	}
-	c.reach(c.now, true)
-	c.doubt(c.now, c.at, c.inquest().refuted(Configuration{At: c.at, Voters: c.newest()}, after))
+	c.fates.reach(c.now, true)
+	c.fates.doubt(c.now, c.bond.at, c.inquest().refuted(Configuration{At: c.bond.at, Voters: c.bond.newest()}, after))
 	if text := c.inquest().verdict(after, other, reached); text != "" {
 		c.doomed = text
 	}
@@ -325,8 +319,8 @@ func (c *Core) member() {
 // later that the replica has ended.
 func (c *Core) follow(voters []Voter) {
 	for _, v := range c.fates.follow(voters, c.now) {
-		if s := c.sight(); c.runs() != 0 && !c.durable && s.nameOf(v.Instance) == "" {
-			c.visit(s, v.Addr)
+		if s := c.sight(); c.replica.runs() != 0 && !c.directory.durable && s.nameOf(v.Instance) == "" {
+			c.contacts.visit(s, v.Addr)
 		}
 	}
 }
@@ -339,13 +333,13 @@ func (c *Core) follow(voters []Voter) {
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID,
 	answer []byte) {
 	c.now = now
-	if i := c.answered(id); i >= 0 {
-		if text := c.attempt.hear(i, c.charter, outcome, from, answer); text != "" {
+	if i := c.attempt.answered(id); i >= 0 {
+		if text := c.attempt.hear(i, c.bond.charter, outcome, from, answer); text != "" {
 			c.doomed = text
 		}
 		return
 	}
-	p := c.ended(now, id, outcome, answer)
+	p := c.contacts.ended(now, id, outcome, answer)
 	if p == nil || outcome == Silent || outcome == Other || asked < p.last.asked {
 		return
 	}
@@ -364,7 +358,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 		if p.last.outcome == Answered && p.last.info.Instance == from {
 			first = p.last.first
 		}
-		c.learn(c.sight(), p, &who)
+		c.contacts.learn(c.sight(), p, &who)
 		c.recognise(&who)
 		c.met(&who)
 		c.attest(p, &who, asked)
@@ -374,7 +368,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 
 // recognise bars this instance if an answer shows that another process has its ID.
 func (c *Core) recognise(who *InstanceInfo) {
-	if !c.durable || c.barred != "" {
+	if !c.directory.durable || c.directory.barred != "" {
 		return
 	}
 	if text := copied(c.sight(), who); text != "" {
@@ -396,56 +390,56 @@ func (c *Core) bar(text string) {
 }
 
 func (c *Core) met(who *InstanceInfo) {
-	if who.Instance != c.instance && c.votes(who.Instance) {
+	if who.Instance != c.self.instance && c.bond.votes(who.Instance) {
 		c.leading.hear(c.now)
 	}
-	if who.Durable && !who.Resuming && who.Instance != c.instance {
+	if who.Durable && !who.Resuming && who.Instance != c.self.instance {
 		c.started(who.Instance, who.Life, who.Boot, who.Addr, who.Group)
 	}
-	ours := who.Group == c.group && who.Phase != Newborn
-	if c.phase == Bound {
-		at := c.charter.listed(who.Instance)
+	ours := who.Group == c.bond.group && who.Phase != Newborn
+	if c.bond.phase == Bound {
+		at := c.bond.charter.listed(who.Instance)
 		switch {
 		case at >= 0 && who.RefusedYou:
 			c.doomed = nameOf(who.Name, who.Addr) + " has refused the charter"
 		case at >= 0 && ours:
-			c.bindOther(at)
+			c.attempt.bindOther(at)
 			if who.Phase == Member {
-				c.markBorn()
+				c.attempt.markBorn()
 			}
 		}
 	}
-	if ours && (c.durable || who.Phase == Member && (c.phase == Member || who.At > c.at)) {
+	if ours && (c.directory.durable || who.Phase == Member && (c.bond.phase == Member || who.At > c.bond.at)) {
 		c.hear(who.Instance, who.At, who.Voters)
 	}
 }
 
 // started records a start that an instance with a directory has reported itself.
 func (c *Core) started(instance nodeid.ID, life, boot uint64, addr string, group uint64) {
-	c.alive(presence{instance: instance, life: life, boot: boot, addr: addr, at: c.now, wall: c.wall}, true)
-	if group != c.group || !c.durable {
+	c.acquaintances.alive(presence{instance: instance, life: life, boot: boot, addr: addr, at: c.now, wall: c.wall}, true)
+	if group != c.bond.group || !c.directory.durable {
 		return
 	}
-	if v, changed := c.moved(instance, life, addr); changed {
+	if v, changed := c.bond.moved(instance, life, addr); changed {
 		// The event has no At, because its Voters are not a whole configuration.
-		c.emit(Event{Kind: Heard, Group: c.group, Voters: []Voter{v}})
+		c.emit(Event{Kind: Heard, Group: c.bond.group, Voters: []Voter{v}})
 	}
 }
 
 func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	c.call(who.Instance, who.Name)
-	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn ||
-		who.Group == c.group && c.sight().believes(who.Instance)) {
+	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.bond.phase == Newborn ||
+		who.Group == c.bond.group && c.sight().believes(who.Instance)) {
 		for i, v := range who.Voters {
 			c.call(v.Instance, s.Names[i])
 		}
 	}
-	if c.phase != Member {
+	if c.bond.phase != Member {
 		return
 	}
-	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At &&
-		c.sight().believes(who.Instance) {
-		c.apply(s.Applied)
+	if s := who.Standing; s != nil && who.Group == c.bond.group && c.replica.runs() == 0 &&
+		s.Applied.At > c.bond.applied.At && c.sight().believes(who.Instance) {
+		c.bond.apply(s.Applied)
 	}
 	c.fates.attest(c.sight(), p.addr, who, asked)
 }
@@ -459,8 +453,8 @@ func (c *Core) call(instance nodeid.ID, name string) {
 // Departed records that an instance has announced its exit, which ends its replica in memory.
 func (c *Core) Departed(now time.Duration, instance nodeid.ID) {
 	c.now = now
-	if instance != c.instance {
-		c.depart(instance)
+	if instance != c.self.instance {
+		c.fates.depart(instance)
 	}
 }
 
@@ -468,15 +462,15 @@ func (c *Core) Departed(now time.Duration, instance nodeid.ID) {
 // be answered. The answer binds this instance as soon as Ask returns.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
-	if c.doomed != "" || c.barred != "" {
+	if c.doomed != "" || c.directory.barred != "" {
 		return nil
 	}
 	if p, err := decodeProposal(body); err == nil {
-		if p.To != c.instance || c.settling {
+		if p.To != c.self.instance || c.directory.settling {
 			// The proposer could mistake an answer for that of another incarnation.
 			return nil
 		}
-		v := verdict{Instance: c.instance, Group: p.Charter.Group}
+		v := verdict{Instance: c.self.instance, Group: p.Charter.Group}
 		v.Refusal, v.Detail = c.consider(&p.Charter)
 		return appendVerdict(nil, v)
 	}
@@ -489,18 +483,18 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	q.Instance, q.Addr = from.Instance, from.Addr
 	if q.Founds {
-		c.askedBy(c.now, c.addr, q.Addr)
+		c.contacts.askedBy(c.now, c.self.addr, q.Addr)
 	}
-	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {
+	if q.Life > 0 && !q.Resuming && q.Instance != c.self.instance {
 		c.started(q.Instance, q.Life, q.Boot, q.Addr, q.Group)
 	}
-	if q.Bound && c.phase == Bound && q.Group == c.group {
-		if at := c.charter.listed(q.Instance); at >= 0 {
-			c.bindOther(at)
+	if q.Bound && c.bond.phase == Bound && q.Group == c.bond.group {
+		if at := c.bond.charter.listed(q.Instance); at >= 0 {
+			c.attempt.bindOther(at)
 		}
 	}
 	who := c.answer(q)
-	who.Met = c.acquainted(c.sight(), q.Addr)
+	who.Met = c.contacts.acquainted(c.sight(), q.Addr)
 	return appendInfo(nil, who)
 }
 
@@ -509,7 +503,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	q, err := decodeQuestion(body)
-	if err != nil || c.doomed != "" || c.barred != "" {
+	if err != nil || c.doomed != "" || c.directory.barred != "" {
 		return nil
 	}
 	return appendInfo(nil, c.answer(question{Instance: from, Group: q.Group}))
@@ -522,15 +516,15 @@ func (c *Core) answer(q question) InstanceInfo {
 
 func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	if p, err := decodePrepare(body); err == nil {
-		if p.To != c.instance {
+		if p.To != c.self.instance {
 			return nil
 		}
-		a := PrepareAnswer{Instance: c.instance, Raft: p.Raft}
+		a := PrepareAnswer{Instance: c.self.instance, Raft: p.Raft}
 		a.State, a.Detail = c.prepare(from, &p)
 		return appendPrepared(nil, a)
 	}
-	if a, err := decodePush(body); err == nil && a.To == c.instance {
-		if a.Group == c.group {
+	if a, err := decodePush(body); err == nil && a.To == c.self.instance {
+		if a.Group == c.bond.group {
 			c.hear(from, a.At, a.Voters)
 		}
 		return []byte{wireVersion}
@@ -540,36 +534,36 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 
 func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
-	case c.phase != Member || c.group != p.Group || c.settings.Solo:
+	case c.bond.phase != Member || c.bond.group != p.Group || c.self.settings.Solo:
 		return Declined, "it does not belong to group " + groupName(p.Group)
-	case c.settling:
+	case c.directory.settling:
 		return Declined, "it has just been started again and is still looking for other instances"
-	case c.unfit != "":
-		return Declined, c.unfit
+	case c.directory.unfit != "":
+		return Declined, c.directory.unfit
 	}
 	c.hear(from, p.At, p.Voters)
 	if !c.sight().believes(from) {
 		return Declined, "the instance that asks is not known to lead the group"
 	}
-	if state, detail, fresh := c.meets(p, c.newest()); !fresh {
+	if state, detail, fresh := c.replica.meets(p, c.bond.newest()); !fresh {
 		return state, detail
 	}
-	if c.raft != 0 {
+	if c.replica.raft != 0 {
 		c.remove()
 	}
 	c.replica.prepare(p.Raft, p.Term)
-	c.changed()
-	c.emit(Event{Kind: Prepared, Group: c.group, Raft: c.raft})
+	c.directory.changed()
+	c.emit(Event{Kind: Prepared, Group: c.bond.group, Raft: c.replica.raft})
 	return Running, ""
 }
 
 // remove ends the present raft ID and emits Removed. The replica runs until the host reports
 // Retired, because other replicas may need its vote.
 func (c *Core) remove() {
-	raft := c.replica.remove(c.at)
-	c.changed()
-	if !c.settling {
-		c.emit(Event{Kind: Removed, Group: c.group, Raft: raft})
+	raft := c.replica.remove(c.bond.at)
+	c.directory.changed()
+	if !c.directory.settling {
+		c.emit(Event{Kind: Removed, Group: c.bond.group, Raft: raft})
 	}
 }
 
@@ -578,8 +572,8 @@ func (c *Core) remove() {
 // be prepared under another ID.
 func (c *Core) Retired(now time.Duration, raft uint64) {
 	c.now = now
-	if c.retire(raft, c.at) {
-		c.changed()
+	if c.replica.retire(raft, c.bond.at) {
+		c.directory.changed()
 	}
 }
 
@@ -588,14 +582,14 @@ func (c *Core) Retired(now time.Duration, raft uint64) {
 // configuration names this instance's replica, the replica was removed since then.
 func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.now = now
-	if c.group != group || c.phase == Newborn || c.take(at, voters) {
+	if c.bond.group != group || c.bond.phase == Newborn || c.take(at, voters) {
 		return
 	}
-	if at != c.at || len(voters) > maxVoters || (c.phase == Bound && !c.durable) {
+	if at != c.bond.at || len(voters) > maxVoters || (c.bond.phase == Bound && !c.directory.durable) {
 		return
 	}
-	if c.readdress(voters) {
-		c.changed()
+	if c.bond.readdress(voters) {
+		c.directory.changed()
 	}
 	c.placed()
 }
@@ -608,30 +602,30 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 		c.hinted(at, voters)
 		return
 	}
-	c.events = append(c.events, Event{Kind: Heard, Group: c.group, At: at, Voters: slices.Clone(voters)})
+	c.events = append(c.events, Event{Kind: Heard, Group: c.bond.group, At: at, Voters: slices.Clone(voters)})
 	c.take(at, voters)
 }
 
 // hinted handles a configuration from an instance that is not believed. Equal hints from several
 // instances prove nothing, because any process can create new IDs.
 func (c *Core) hinted(at uint64, voters []Voter) {
-	if at <= c.at || c.phase != Member || c.settling {
+	if at <= c.bond.at || c.bond.phase != Member || c.directory.settling {
 		return
 	}
 	s := c.sight()
-	if c.leader {
-		c.askForVoters(s)
+	if c.leading.leader {
+		c.contacts.askForVoters(s)
 	}
-	if c.leader || !s.lost() {
+	if c.leading.leader || !s.lost() {
 		return
 	}
-	if holds(voters, c.raft) {
+	if holds(voters, c.replica.raft) {
 		return // the newer configuration names this replica, so its voters will contact it
 	}
-	if c.durable {
+	if c.directory.durable {
 		return
 	}
-	c.doomed = "none of the voters of group " + groupName(c.group) + " that this instance knows has answered for " +
+	c.doomed = "none of the voters of group " + groupName(c.bond.group) + " that this instance knows has answered for " +
 		s.unguided().Round(time.Second).String() +
 		", and the group has a newer configuration"
 }
@@ -643,18 +637,18 @@ func (c *Core) take(at uint64, voters []Voter) bool {
 		return false
 	}
 	named := c.named()
-	if at <= c.at {
-		if at < c.at && c.phase == Member && !named && holds(voters, c.raft) {
+	if at <= c.bond.at {
+		if at < c.bond.at && c.bond.phase == Member && !named && holds(voters, c.replica.raft) {
 			c.remove()
 		}
 		return false
 	}
-	c.replace(at, voters)
-	c.changed()
+	c.bond.replace(at, voters)
+	c.directory.changed()
 	c.placed()
 	switch {
-	case c.phase == Bound:
-		c.markBorn() // no configuration changes before the group is founded
+	case c.bond.phase == Bound:
+		c.attempt.markBorn() // no configuration changes before the group is founded
 	case named && !c.named():
 		c.remove()
 	}
@@ -663,20 +657,20 @@ func (c *Core) take(at uint64, voters []Voter) bool {
 
 // placed follows a change of the known voters.
 func (c *Core) placed() {
-	c.outdate()
-	if c.durable {
-		c.listed(c.voters, c.instance)
+	c.contacts.outdate()
+	if c.directory.durable {
+		c.acquaintances.listed(c.bond.voters, c.self.instance)
 	}
 }
 
-func (c *Core) named() bool { return holds(c.newest(), c.raft) }
+func (c *Core) named() bool { return holds(c.bond.newest(), c.replica.raft) }
 
 // Adopt records the group's settings after a change through the log (rule 15). From then on this
 // instance reports, stores and uses these settings.
 func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 	c.now = now
-	if c.group == group && c.phase == Member && c.regulate(s) {
-		c.changed()
+	if c.bond.group == group && c.bond.phase == Member && c.bond.regulate(s) {
+		c.directory.changed()
 	}
 }
 
@@ -684,7 +678,7 @@ func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 // the configuration is joint.
 func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.now = now
-	c.applyOwn(group, applied)
+	c.bond.applyOwn(group, applied)
 }
 
 // Log records the position of the log of this instance's replica. The host calls Log at each change
@@ -692,7 +686,7 @@ func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 // because the leader may append entries.
 func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now = now
-	c.locate(raft, log)
+	c.replica.locate(raft, log)
 }
 
 // Unsaved records that the State could not be stored, and why. It returns the part of out that may
@@ -700,24 +694,24 @@ func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 // restarts in place if it is bound to a charter that was not stored. An instance may remain or
 // become a member, because a member promises nothing. State need not be stored again.
 func (c *Core) Unsaved(out Output, why string) Output {
-	c.fail(why)
+	c.directory.fail(why)
 	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })
-	if c.phase != Member || (fresh && c.charter == nil) {
-		c.forgo()
+	if c.bond.phase != Member || (fresh && c.bond.charter == nil) {
+		c.directory.forgo()
 	}
 	// A prepared replica must not begin. A removed replica stops but keeps its log, because the
 	// next start may resume the replica from the last stored State.
 	unsaid := func(e Event) bool { return e.Kind == Prepared || e.Kind == Removed }
-	if c.phase == Bound {
-		c.doomed = c.unfit
+	if c.bond.phase == Bound {
+		c.doomed = c.directory.unfit
 		unsaid = func(e Event) bool { return e.Kind == BoundTo }
 		out.Questions = nil
 	}
 	c.events, out.Events = slices.DeleteFunc(c.events, unsaid), slices.DeleteFunc(out.Events, unsaid)
-	c.endLingering()
-	if c.phase == Member && c.raft != 0 {
-		c.spend(c.at) // the replica stops voting; its ID may or may not be stored
-		c.changed()
+	c.replica.endLingering()
+	if c.bond.phase == Member && c.replica.raft != 0 {
+		c.replica.spend(c.bond.at) // the replica stops voting; its ID may or may not be stored
+		c.directory.changed()
 	}
 	out.Next = c.now
 	return out
@@ -730,14 +724,14 @@ func (c *Core) Unsaved(out Output, why string) Output {
 // and what to do. Recover returns nil if this instance has given the group up before.
 func (c *Core) Recover(now time.Duration, group uint64) error {
 	c.now = now
-	if group != 0 && slices.Contains(c.gaveUp, group) && (c.group != group || c.doomed != "") {
+	if group != 0 && slices.Contains(c.directory.gaveUp, group) && (c.bond.group != group || c.doomed != "") {
 		return nil
 	}
-	r := recovery{sight: c.sight(), barred: c.barred, unfit: c.unfit}
+	r := recovery{sight: c.sight(), barred: c.directory.barred, unfit: c.directory.unfit}
 	if err := r.refusal(group); err != nil {
 		return err
 	}
-	c.giveUp(group)
+	c.directory.giveUp(group)
 	c.doomed = "group " + groupName(group) + " was given up by Recover"
 	return nil
 }
@@ -745,7 +739,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 // SeenElsewhere records that gossip reports this instance's ID at another address. The core asks
 // that address, because the report may be about an earlier start.
 func (c *Core) SeenElsewhere(now time.Duration, addr string) {
-	if c.durable {
+	if c.directory.durable {
 		c.Inquire(now, addr)
 	}
 }
@@ -754,25 +748,26 @@ func (c *Core) SeenElsewhere(now time.Duration, addr string) {
 // configuration at that address.
 func (c *Core) Inquire(now time.Duration, addr string) {
 	c.now = now
-	c.visit(c.sight(), addr)
+	c.contacts.visit(c.sight(), addr)
 }
 
 func (c *Core) ask(random Random) time.Duration {
 	next := c.deadline()
-	if c.barred != "" {
+	if c.directory.barred != "" {
 		return next
 	}
 	s := c.sight()
-	next = min(next, c.askPlaces(s, random), c.inquire(s, random))
-	for i, o := range c.offers {
-		l := c.charter.List[i]
-		if l.Instance == c.instance || o.accepted || o.pending != 0 {
+	next = min(next, c.contacts.askPlaces(s, random), c.contacts.inquire(s, random))
+	for i, o := range c.attempt.offers {
+		l := c.bond.charter.List[i]
+		if l.Instance == c.self.instance || o.accepted || o.pending != 0 {
 			continue
 		}
 		if o.next <= c.now {
-			id := c.question(l.Addr, l.Instance, appendProposal(nil, proposal{To: l.Instance, Charter: *c.charter}))
-			again := c.now + pace(s, random.Spread-uint64(i)-1, len(c.places))
-			c.offered(i, id, again)
+			p := proposal{To: l.Instance, Charter: *c.bond.charter}
+			id := c.contacts.question(l.Addr, l.Instance, appendProposal(nil, p))
+			again := c.now + pace(s, random.Spread-uint64(i)-1, len(c.contacts.places))
+			c.attempt.offered(i, id, again)
 			continue
 		}
 		next = min(next, o.next)
@@ -782,11 +777,11 @@ func (c *Core) ask(random Random) time.Duration {
 
 func (c *Core) deadline() time.Duration {
 	switch {
-	case c.settling && c.settleUntil > c.now:
-		return c.settleUntil
-	case c.phase == Bound && c.until > c.now:
-		return c.until
-	case c.phase == Member && c.leader && !c.settling:
+	case c.directory.settling && c.directory.settleUntil > c.now:
+		return c.directory.settleUntil
+	case c.bond.phase == Bound && c.attempt.until > c.now:
+		return c.attempt.until
+	case c.bond.phase == Member && c.leading.leader && !c.directory.settling:
 		return c.now + restFor
 	}
 	return c.now + askEverySlow

@@ -139,7 +139,7 @@ func TestTheCulpritIsNamed(t *testing.T) {
 func TestASecondAddressIsNoWrongAdvertise(t *testing.T) {
 	c, _ := pair()
 	c.joinToo("vip:1")
-	who := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+	who := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.self.settings, Rules: 3,
 		WallUnixMS: c.wall}
 	c.tell("b:1", who)
 	c.tell("vip:1", who)
@@ -180,7 +180,7 @@ func TestVotersWithoutTheirDirectoriesAreNamed(t *testing.T) {
 			core := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:1", Settings: s, Rules: 3, Durable: true,
 				Life: 2, Stored: &State{Instance: nodeidtest.ID(5), Addr: "a:1", Phase: Member, Group: 99, Charter: &charter,
 					Settings: s, Voters: voters, At: 1, Raft: 1}})
-			core.now, core.wall, core.settling = time.Second, 1_000_000, false
+			core.now, core.wall, core.directory.settling = time.Second, 1_000_000, false
 			core.Places([]Entry{{Name: "x", Addrs: []string{"a:1", "b:1", "c:1", "x:1"}, Resolved: always}}, nil)
 			core.arrange()
 			for i, m := range c.newborn {

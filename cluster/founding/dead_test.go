@@ -14,17 +14,17 @@ import (
 // longer than its largest TTL.
 func orphan(settings Settings, voters ...Voter) *Core {
 	c := newborn(settings)
-	c.instance, c.name, c.addr = nodeidtest.ID(1), "n1", "n1:1"
+	c.self.instance, c.self.name, c.self.addr = nodeidtest.ID(1), "n1", "n1:1"
 	var addrs []string
 	for i := 2; i <= 5; i++ {
 		addrs = append(addrs, "n"+string(rune('0'+i))+":1")
 	}
 	c.Places([]Entry{{Name: "x", Addrs: addrs, Resolved: always}}, nil)
-	c.rulesOf = settings
+	c.bond.rulesOf = settings
 	for i := 1; i <= 5; i++ {
 		c.call(nodeidtest.ID(uint64(i)), "n"+string(rune('0'+i)))
 	}
-	c.raft = 1
+	c.replica.raft = 1
 	c.belong(9, 7, voters, "")
 	c.Applied(c.now, 9, Configuration{At: 7, Voters: voters})
 	c.Leader(c.now, true)
@@ -119,7 +119,7 @@ func TestAVoterWithoutAName(t *testing.T) {
 	voters := five(3)
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // never answers
 	c := orphan(names3(3), voters...)
-	if !slices.ContainsFunc(c.seenAt, func(k asker) bool { return k.addr == "n5:1" }) {
+	if !slices.ContainsFunc(c.contacts.seenAt, func(k asker) bool { return k.addr == "n5:1" }) {
 		t.Error("a voter without a name is not asked for it")
 	}
 	c.tell("n3:1", life(3, 0))
@@ -190,7 +190,7 @@ func TestAppliedConfigurationsCount(t *testing.T) {
 func hearsay(settings Settings) *Core {
 	c := orphan(settings, five(3)...)
 	c.take(8, told())
-	c.follow(c.newest())
+	c.follow(c.bond.newest())
 	c.now += time.Second
 	return c
 }
@@ -279,7 +279,7 @@ func TestHearsayOfTheSilent(t *testing.T) {
 
 func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
-	c.settings = names3(1).normal()
+	c.self.settings = names3(1).normal()
 	c.Departed(c.now, nodeidtest.ID(2))
 	c.Departed(c.now, nodeidtest.ID(3))
 	if c.ends() {
@@ -290,8 +290,8 @@ func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	if !c.ends() {
 		t.Fatalf("all founders of the group answer, and it waits for %q", c.Waiting())
 	}
-	if want := names3(3).Founders; !slices.Equal(c.settings.Founders, want) {
-		t.Errorf("in its next life it asks for %v, want %v", c.settings.Founders, want)
+	if want := names3(3).Founders; !slices.Equal(c.self.settings.Founders, want) {
+		t.Errorf("in its next life it asks for %v, want %v", c.self.settings.Founders, want)
 	}
 }
 
@@ -498,7 +498,7 @@ func TestALogIsThatOfItsReplica(t *testing.T) {
 	if s := c.answer(question{}).Standing; s.Log != (Log{2, 2, 16}) {
 		t.Errorf("it tells of %+v", s.Log)
 	}
-	c.raft = 77
+	c.replica.raft = 77
 	if s := c.answer(question{}).Standing; s.Log != (Log{}) {
 		t.Errorf("replica 77 tells of %+v", s.Log)
 	}

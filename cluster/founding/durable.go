@@ -94,21 +94,12 @@ func (d *directory) regain(group uint64) {
 	}
 }
 
-// Floor records that this instance has received tokens up to unixMS, in Unix milliseconds. A group
-// that this instance founds later has higher tokens. The floor never falls, not even in a restart
-// in place, and is part of State. Each rise costs a save, so call Floor rarely.
-func (d *directory) Floor(unixMS int64) {
+// raiseFloor records that this instance has received tokens up to unixMS, in Unix milliseconds. A
+// group that this instance founds later has higher tokens. The floor never falls, not even in a
+// restart in place, and is part of State. Each rise costs a save, so call Floor rarely.
+func (d *directory) raiseFloor(unixMS int64) {
 	if unixMS = min(unixMS, maxWall); unixMS > d.floor {
 		d.floor = unixMS
 		d.revision++
 	}
 }
-
-// Revision returns the number of changes of State.
-func (d *directory) Revision() uint64 { return d.revision }
-
-// Refusal returns why this instance is barred, or "".
-func (d *directory) Refusal() string { return d.barred }
-
-// Settling reports whether this instance is still settling. It does not take part yet.
-func (d *directory) Settling() bool { return d.settling }

@@ -205,10 +205,10 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 		}
 	}
 	for i := range uint64(2 * maxPlaces) {
-		c.alive(presence{instance: nodeidtest.ID(1000 + i), life: 1, boot: 1, addr: "x:1"}, true)
+		c.acquaintances.alive(presence{instance: nodeidtest.ID(1000 + i), life: 1, boot: 1, addr: "x:1"}, true)
 	}
-	if len(c.lives) > maxPlaces {
-		t.Errorf("%d lives are remembered", len(c.lives))
+	if len(c.acquaintances.lives) > maxPlaces {
+		t.Errorf("%d lives are remembered", len(c.acquaintances.lives))
 	}
 }
 
@@ -234,34 +234,34 @@ func TestRule5WithADirectory(t *testing.T) {
 	c := settled(Bound)
 	tick := func(d time.Duration, reached bool) Phase {
 		for end := c.now + d; c.now < end; {
-			if c.phase == Bound && reached {
+			if c.bond.phase == Bound && reached {
 				c.tell("b:1", b(Newborn))
 			}
 			c.Tick(c.now+time.Second, c.wall, Random{Instance: nodeidtest.ID(50)})
 		}
-		return c.phase
+		return c.bond.phase
 	}
 	if tick(time.Minute, false) != Bound ||
 		!strings.Contains(c.Waiting(), "its directory keeps the charter until all instances are in reach") {
-		t.Errorf("with the other away it is %v and waits for %q", c.phase, c.Waiting())
+		t.Errorf("with the other away it is %v and waits for %q", c.bond.phase, c.Waiting())
 	}
 	if tick(8*time.Second, true) != Bound {
 		t.Error("it gave up before the other was in reach for long enough")
 	}
 	before := c.Revision()
-	if tick(4*time.Second, true) != Newborn || c.instance != nodeidtest.ID(50) || c.Revision() == before ||
+	if tick(4*time.Second, true) != Newborn || c.self.instance != nodeidtest.ID(50) || c.Revision() == before ||
 		c.State().Charter != nil {
-		t.Errorf("it is %v as %x; want a new life, to be stored without the charter", c.phase, c.instance)
+		t.Errorf("it is %v as %x; want a new life, to be stored without the charter", c.bond.phase, c.self.instance)
 	}
 	c = settled(Bound)
 	c.tell("b:1", b(Member))
-	if c.Tick(c.now, c.wall, Random{}); c.phase != Member {
+	if c.Tick(c.now, c.wall, Random{}); c.bond.phase != Member {
 		t.Error("it does not believe a member that the group is born")
 	}
 	late := b(Member)
 	late.Instance, c = nodeidtest.ID(70), settled(Bound)
 	c.tell("b:1", late)
-	if c.Tick(c.now, c.wall, Random{}); c.phase != Bound {
+	if c.Tick(c.now, c.wall, Random{}); c.bond.phase != Bound {
 		t.Error("it believes an instance that is not on the list, so a group that is never born is kept forever")
 	}
 }
@@ -275,8 +275,8 @@ func TestADurableMemberNeverGivesUp(t *testing.T) {
 			c.tell("b:1", other)
 			c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 		}
-		if c.phase != Member || c.group != 99 {
-			t.Errorf("having met %+v it is %v of %x", other, c.phase, c.group)
+		if c.bond.phase != Member || c.bond.group != 99 {
+			t.Errorf("having met %+v it is %v of %x", other, c.bond.phase, c.bond.group)
 		}
 		if other.Leader && !strings.Contains(c.Waiting(), `"b" (b:1) belongs to group 0000000000000046`) {
 			t.Errorf("it waits for %q", c.Waiting())
@@ -290,20 +290,20 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 	if len(out.Events) != 0 || len(out.Questions) != 0 || out.Next != c.now {
 		t.Errorf("what could not be stored is carried out: %v, %d questions", kinds(out.Events), len(out.Questions))
 	}
-	if out = c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)}); c.phase != Newborn ||
-		c.instance != nodeidtest.ID(51) || !reflect.DeepEqual(kinds(out.Events), []EventKind{Restarted}) {
-		t.Errorf("then it is %v as %x with %v", c.phase, c.instance, kinds(out.Events))
+	if out = c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)}); c.bond.phase != Newborn ||
+		c.self.instance != nodeidtest.ID(51) || !reflect.DeepEqual(kinds(out.Events), []EventKind{Restarted}) {
+		t.Errorf("then it is %v as %x with %v", c.bond.phase, c.self.instance, kinds(out.Events))
 	}
 	for range 10 {
-		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.self.settings, Rules: 3,
 			WallUnixMS: c.wall})
 		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(52), Group: 61, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	}
-	if c.phase != Newborn || !strings.Contains(c.Waiting(), "cannot be written (full)") {
-		t.Errorf("it is %v and waits for %q", c.phase, c.Waiting())
+	if c.bond.phase != Newborn || !strings.Contains(c.Waiting(), "cannot be written (full)") {
+		t.Errorf("it is %v and waits for %q", c.bond.phase, c.Waiting())
 	}
 	m := settled(Member)
-	if m.Unsaved(Output{}, "full"); m.phase != Member || !m.durable {
+	if m.Unsaved(Output{}, "full"); m.bond.phase != Member || !m.directory.durable {
 		t.Error("a member whose directory holds its group gave up")
 	}
 }
@@ -313,10 +313,10 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 func fresh(t *testing.T) (*Core, Output) {
 	t.Helper()
 	c, _ := pair()
-	c.durable = true
+	c.directory.durable = true
 	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
-	if c.phase != Bound || len(out.Events) != 1 || len(out.Questions) == 0 || c.Revision() == 0 {
-		t.Fatalf("no proposal: %v", c.phase)
+	if c.bond.phase != Bound || len(out.Events) != 1 || len(out.Questions) == 0 || c.Revision() == 0 {
+		t.Fatalf("no proposal: %v", c.bond.phase)
 	}
 	return c, out
 }

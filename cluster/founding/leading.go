@@ -39,11 +39,8 @@ func (l *leading) enter() { l.leader = false }
 // hear records that a known voter has answered.
 func (l *leading) hear(now time.Duration) { l.guided = now }
 
-// Guide sets the leader to which this instance is attached. Zero means none.
-func (l *leading) Guide(leader nodeid.ID) { l.guide = leader }
-
-// HasLeader reports whether this instance knows a leader of its group.
-func (l *leading) HasLeader() bool { return l.leader }
+// attachedTo sets the leader to which this instance is attached. Zero means none.
+func (l *leading) attachedTo(leader nodeid.ID) { l.guide = leader }
 
 // orEarlier qualifies c.sinceWall: only an instance that has lost its leader has observed when that
 // was.

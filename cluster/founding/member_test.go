@@ -51,7 +51,7 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	for _, tc := range cases {
 		c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: 2 * time.Second})
 		c.Places([]Entry{{Name: "x", Addrs: []string{"b:1"}, Resolved: always}}, nil)
-		c.rulesOf = Settings{SessionTTL: 5 * time.Second}
+		c.bond.rulesOf = Settings{SessionTTL: 5 * time.Second}
 		c.belong(9, 1, nil, "")
 		c.Leader(c.now, true)
 		c.Leader(c.now, false)

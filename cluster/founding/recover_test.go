@@ -34,7 +34,7 @@ func TestRecoverConditions(t *testing.T) {
 			c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 			return 99
 		}, "belongs to no group"},
-		"in memory": {func(c *Core) uint64 { c.durable = false; return 99 }, ""},
+		"in memory": {func(c *Core) uint64 { c.directory.durable = false; return 99 }, ""},
 		"with a leader": {func(c *Core) uint64 { c.Leader(c.now, true); return 99 },
 			"not lost: this instance knows its leader"},
 		"hears of a leader":       {sees(leading), `not lost: "b" (b:1) knows its leader`},
@@ -65,9 +65,10 @@ func TestRecoverConditions(t *testing.T) {
 		}
 	}
 	c := settled(Member)
-	c.gaveUp = make([]uint64, maxGaveUp)
-	if err := c.Recover(c.now, 99); err != nil || len(c.gaveUp) != maxGaveUp || c.gaveUp[maxGaveUp-1] != 99 {
-		t.Errorf("%v, it remembers %v", err, c.gaveUp)
+	c.directory.gaveUp = make([]uint64, maxGaveUp)
+	err := c.Recover(c.now, 99)
+	if gaveUp := c.directory.gaveUp; err != nil || len(gaveUp) != maxGaveUp || gaveUp[maxGaveUp-1] != 99 {
+		t.Errorf("%v, it remembers %v", err, c.directory.gaveUp)
 	}
 }
 
@@ -108,7 +109,7 @@ func TestSuperseded(t *testing.T) {
 			who.Phase, who.Group,
 				who.Leader = Newborn, 0, false
 		}, Member},
-		"a voter has answered":  {Member, func(c *Core, _ *InstanceInfo) { c.guided = c.now }, Member},
+		"a voter has answered":  {Member, func(c *Core, _ *InstanceInfo) { c.leading.guided = c.now }, Member},
 		"Join does not name it": {Member, func(c *Core, _ *InstanceInfo) { c.Places(nil, []string{"b:1"}) }, Member},
 	} {
 		c, who := settled(tc.phase), after
@@ -203,12 +204,12 @@ func TestRecovery(t *testing.T) {
 // floor, the text of Waiting says so.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
-		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.self.settings, Rules: 3,
 			WallUnixMS: c.wall, FloorUnixMS: floor, Supersedes: []uint64{3, 8}})
 	}
 	propose := func(c *Core) *Charter {
 		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
-		return c.charter
+		return c.bond.charter
 	}
 	const slackMS = 1000 // half of simTTL
 	for _, tc := range []struct{ own, others, want int64 }{
@@ -217,7 +218,7 @@ func TestFloor(t *testing.T) {
 		{maxWall + 9, 0, 0},
 	} {
 		c, _ := pair()
-		c.gaveUp = []uint64{9, 3}
+		c.directory.gaveUp = []uint64{9, 3}
 		c.Floor(tc.own)
 		c.Floor(tc.own - 50)
 		other(c, tc.others)
@@ -247,9 +248,9 @@ func TestFloor(t *testing.T) {
 	if who := c.answer(question{}); who.FloorUnixMS != 2_000_000 || c.State().FloorUnixMS != 2_000_000 {
 		t.Errorf("after a restart in place the floor is %d", who.FloorUnixMS)
 	}
-	c.durable = true
-	if n, _ := c.startAgain(t); n.floor != 2_000_000 {
-		t.Errorf("after a start with the directory the floor is %d", n.floor)
+	c.directory.durable = true
+	if n, _ := c.startAgain(t); n.directory.floor != 2_000_000 {
+		t.Errorf("after a start with the directory the floor is %d", n.directory.floor)
 	}
 }
 
@@ -260,8 +261,8 @@ func TestCutFromTheLeader(t *testing.T) {
 	leading.Leader = true
 	for _, durable := range []bool{true, false} {
 		c := settled(Member)
-		c.durable = durable
-		c.since = c.now
+		c.directory.durable = durable
+		c.leading.since = c.now
 		c.tell("b:1", leading)
 		if text := c.Waiting(); !strings.Contains(text, "has a leader, and this instance is connecting to it") {
 			t.Errorf("directory: %v: at first it waits for %q", durable, text)

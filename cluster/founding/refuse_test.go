@@ -21,11 +21,11 @@ func newborn(s Settings) *Core {
 
 func (c *Core) tell(addr string, who InstanceInfo) {
 	c.arrange()
-	at, ok := find(c.places, addr)
+	at, ok := find(c.contacts.places, addr)
 	if !ok {
 		panic("no place " + addr)
 	}
-	p := c.places[at]
+	p := c.contacts.places[at]
 	p.pending = 1 << 40
 	c.Result(c.now, p.pending, c.now, Answered, who.Instance, appendInfo(nil, who))
 }
@@ -45,7 +45,7 @@ func pair() (*Core, Charter) {
 }
 
 func (c *Core) propose(ch Charter) (verdict, bool) {
-	answer := c.Ask(c.now, c.wall, aVoter(), appendProposal(nil, proposal{To: c.instance, Charter: ch}))
+	answer := c.Ask(c.now, c.wall, aVoter(), appendProposal(nil, proposal{To: c.self.instance, Charter: ch}))
 	if answer == nil {
 		return verdict{}, false
 	}
@@ -70,13 +70,13 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		{"voter without a raft ID", func(_ *Core, ch *Charter) { ch.Voters[0].Raft = 0 }, RefusedMalformed},
 		{"voter that is not listed", func(_ *Core, ch *Charter) { ch.Voters[0].Instance = nodeidtest.ID(8) },
 			RefusedMalformed},
-		{"we run alone", func(c *Core, _ *Charter) { c.settings.Solo = true }, RefusedSolo},
-		{"we are bound", func(c *Core, _ *Charter) { c.phase, c.group, c.charter = Bound, 98, &Charter{} },
+		{"we run alone", func(c *Core, _ *Charter) { c.self.settings.Solo = true }, RefusedSolo},
+		{"we are bound", func(c *Core, _ *Charter) { c.bond.phase, c.bond.group, c.bond.charter = Bound, 98, &Charter{} },
 			RefusedPhase},
-		{"we are a member", func(c *Core, _ *Charter) { c.phase, c.group = Member, 98 }, RefusedPhase},
+		{"we are a member", func(c *Core, _ *Charter) { c.bond.phase, c.bond.group = Member, 98 }, RefusedPhase},
 		{"we are a member of that very group, and not by its charter",
-			func(c *Core, _ *Charter) { c.phase, c.group = Member, 99 }, RefusedPhase},
-		{"answered before", func(c *Core, ch *Charter) { c.remember(ch.Group) }, RefusedRepeated},
+			func(c *Core, _ *Charter) { c.bond.phase, c.bond.group = Member, 99 }, RefusedPhase},
+		{"answered before", func(c *Core, ch *Charter) { c.attempt.remember(ch.Group) }, RefusedRepeated},
 		{"another life of us is listed", func(_ *Core, ch *Charter) {
 			ch.List[0].Instance, ch.Voters[0].Instance = nodeidtest.ID(4), nodeidtest.ID(4)
 		}, RefusedUnlisted},
@@ -98,9 +98,9 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		{"founded in the far future", func(_ *Core, ch *Charter) { ch.FoundedUnixMS = maxWall }, RefusedClock},
 		{"an answer too old", func(c *Core, _ *Charter) { c.now += freshFor + 1 }, RefusedSilence},
 		{"a Join address never answered", func(c *Core, _ *Charter) { c.joinToo("z:1") }, RefusedSilence},
-		{"a Join name not resolved", func(c *Core, _ *Charter) { c.join[0].Failed = "timeout" }, RefusedSilence},
+		{"a Join name not resolved", func(c *Core, _ *Charter) { c.contacts.join[0].Failed = "timeout" }, RefusedSilence},
 		{"a Join name resolved too long ago",
-			func(c *Core, _ *Charter) { c.join[0].Resolved = c.now - resolvedFor - 1 }, RefusedSilence},
+			func(c *Core, _ *Charter) { c.contacts.join[0].Resolved = c.now - resolvedFor - 1 }, RefusedSilence},
 		{"a newborn that is not listed", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
 			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1"})
@@ -125,22 +125,22 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 				Leader: true, Settings: Settings{Solo: true}})
 		}, RefusedStranger},
 		{"a group with a leader, known from gossip alone", func(c *Core, _ *Charter) {
-			c.Places(c.join, []string{"z:1"})
+			c.Places(c.contacts.join, []string{"z:1"})
 			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
 				Leader: true})
 		}, RefusedGroup},
 		{"a member without a leader, known from gossip alone", func(c *Core, _ *Charter) {
-			c.Places(c.join, []string{"z:1"})
+			c.Places(c.contacts.join, []string{"z:1"})
 			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98})
 		}, Accepted},
-		{"our directory cannot be written", func(c *Core, _ *Charter) { c.unfit = "disk full" }, RefusedDirectory},
+		{"our directory cannot be written", func(c *Core, _ *Charter) { c.directory.unfit = "disk full" }, RefusedDirectory},
 		{"a group without a leader in a directory, known from gossip alone", func(c *Core, _ *Charter) {
-			c.Places(c.join, []string{"z:1"})
+			c.Places(c.contacts.join, []string{"z:1"})
 			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
 				Durable: true})
 		}, RefusedClaim},
 		{"another charter in a directory, known from gossip alone", func(c *Core, _ *Charter) {
-			c.Places(c.join, []string{"z:1"})
+			c.Places(c.contacts.join, []string{"z:1"})
 			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Bound, Group: 98,
 				Durable: true})
 		}, RefusedClaim},
@@ -160,8 +160,8 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		if !ok || v.Refusal != tc.want {
 			t.Errorf("%s: %v (%s), want %v", tc.name, v.Refusal, v.Detail, tc.want)
 		}
-		if (c.charter != nil && c.charter.Group == ch.Group) != (tc.want == Accepted) {
-			t.Errorf("%s: the verdict is %v, and the core is bound to %x", tc.name, v.Refusal, c.group)
+		if (c.bond.charter != nil && c.bond.charter.Group == ch.Group) != (tc.want == Accepted) {
+			t.Errorf("%s: the verdict is %v, and the core is bound to %x", tc.name, v.Refusal, c.bond.group)
 		}
 		seen[v.Refusal] = true
 	}
@@ -173,21 +173,21 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 }
 
 func (c *Core) joinToo(addr string) {
-	c.Places(append(slices.Clone(c.join), Entry{Name: addr, Addrs: []string{addr}, Resolved: always}), nil)
+	c.Places(append(slices.Clone(c.contacts.join), Entry{Name: addr, Addrs: []string{addr}, Resolved: always}), nil)
 	c.arrange()
 }
 
 func (c *Core) end(addr string, outcome Outcome) {
-	at, _ := find(c.places, addr)
-	c.places[at].pending = 1 << 40
+	at, _ := find(c.contacts.places, addr)
+	c.contacts.places[at].pending = 1 << 40
 	c.Result(c.now, 1<<40, c.now, outcome, nodeid.ID{}, nil)
 }
 
 func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	for name, want := range map[string]Refusal{"z": Accepted, "b": RefusedStranger} {
 		c, ch := pair()
-		c.settings.Replicas, c.settings.Founders = 0, []string{"a", "b"}
-		ch.Settings = c.settings
+		c.self.settings.Replicas, c.self.settings.Founders = 0, []string{"a", "b"}
+		ch.Settings = c.self.settings
 		c.joinToo("z:1")
 		c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: name, Addr: "z:1"})
 		if v, _ := c.propose(ch); v.Refusal != want {
@@ -195,8 +195,8 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 		}
 	}
 	c, ch := pair()
-	c.settings.Replicas, c.settings.Founders = 0, []string{"a", "b", "c"}
-	ch.Settings = c.settings
+	c.self.settings.Replicas, c.self.settings.Founders = 0, []string{"a", "b", "c"}
+	ch.Settings = c.self.settings
 	if v, _ := c.propose(ch); v.Refusal != RefusedIncomplete {
 		t.Errorf("a founder is missing: %v, want %v", v.Refusal, RefusedIncomplete)
 	}
@@ -205,28 +205,28 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	c, ch := pair()
 	if b := c.Ask(c.now, c.wall, aVoter(),
-		appendProposal(nil, proposal{To: nodeidtest.ID(6), Charter: ch})); b != nil || c.phase != Newborn {
+		appendProposal(nil, proposal{To: nodeidtest.ID(6), Charter: ch})); b != nil || c.bond.phase != Newborn {
 		t.Error("a proposal to another life was answered")
 	}
 	p := proposer(t)
 	for _, v := range []verdict{
-		{Instance: nodeidtest.ID(8), Group: p.group, Refusal: RefusedRepeated},
+		{Instance: nodeidtest.ID(8), Group: p.bond.group, Refusal: RefusedRepeated},
 		{Instance: nodeidtest.ID(7), Group: 1234, Refusal: RefusedRepeated},
-		{Instance: nodeidtest.ID(8), Group: p.group},
+		{Instance: nodeidtest.ID(8), Group: p.bond.group},
 	} {
 		p.verdict(1, v)
-		if p.doomed != "" || p.bound[1] {
+		if p.doomed != "" || p.attempt.bound[1] {
 			t.Fatalf("%+v was taken for the answer of instance 7", v)
 		}
 	}
-	p.offers[1].pending = 77
+	p.attempt.offers[1].pending = 77
 	p.Result(p.now, 77, p.now, Other, nodeid.ID{}, nil)
-	p.offers[1].pending = 78
+	p.attempt.offers[1].pending = 78
 	p.Result(p.now, 78, p.now, Silent, nodeid.ID{}, nil)
-	if p.doomed != "" || p.bound[1] {
+	if p.doomed != "" || p.attempt.bound[1] {
 		t.Fatal("another instance's presence, or silence, counted as an answer")
 	}
-	p.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: p.group, Refusal: RefusedClock})
+	p.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: p.bond.group, Refusal: RefusedClock})
 	if p.doomed == "" {
 		t.Error("the refusal by instance 7 itself was not heard")
 	}
@@ -236,20 +236,20 @@ func proposer(t *testing.T) *Core {
 	t.Helper()
 	c, _ := pair()
 	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
-	if c.phase != Bound || len(c.offers) != 2 {
-		t.Fatalf("no proposal: %v, %s", c.phase, c.Waiting())
+	if c.bond.phase != Bound || len(c.attempt.offers) != 2 {
+		t.Fatalf("no proposal: %v, %s", c.bond.phase, c.Waiting())
 	}
 	return c
 }
 
 func (c *Core) verdict(i int, v verdict) {
-	c.offers[i].pending = 1 << 41
+	c.attempt.offers[i].pending = 1 << 41
 	c.Result(c.now, 1<<41, c.now, Answered, v.Instance, appendVerdict(nil, v))
 }
 
 func TestRefusalAndTimeEndALife(t *testing.T) {
 	c := proposer(t)
-	c.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: c.group, Refusal: RefusedSettings, Detail: "Voters"})
+	c.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: c.bond.group, Refusal: RefusedSettings, Detail: "Voters"})
 	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)})
 	if c.Instance() != nodeidtest.ID(51) || c.Phase() != Newborn || c.Group() != 0 {
 		t.Errorf("after a refusal it is %x, %v", c.Instance(), c.Phase())
@@ -283,7 +283,7 @@ func TestReplayedChartersAreRefused(t *testing.T) {
 	}
 
 	c, ch = pair()
-	accepted := appendProposal(nil, proposal{To: c.instance, Charter: ch})
+	accepted := appendProposal(nil, proposal{To: c.self.instance, Charter: ch})
 	for range 2 { // asked again after a lost answer; this must not add an event
 		if v, _ := c.propose(ch); v.Refusal != Accepted {
 			t.Fatal(v.Refusal)
@@ -317,7 +317,7 @@ func TestVotersAreTheLargestOddNumber(t *testing.T) {
 func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 	for _, ahead := range []int64{-700, 0, 700} {
 		c, _ := pair()
-		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 2,
+		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.self.settings, Rules: 2,
 			WallUnixMS: c.wall + ahead})
 		out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60,
 			Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
@@ -339,12 +339,12 @@ func TestNewsOfOthersIsIgnored(t *testing.T) {
 		t.Error("a newborn claims to have a leader")
 	}
 	c = proposer(t)
-	c.Born(c.now, c.group+1)
+	c.Born(c.now, c.bond.group+1)
 	c.Tick(c.now, c.wall, Random{})
 	if c.Phase() != Bound {
 		t.Error("Born of another group made it a member")
 	}
-	highest := c.asked
+	highest := c.contacts.asked
 	c.doomed = "test"
 	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)})
 	for _, q := range out.Questions {
@@ -371,7 +371,7 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
-	b := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+	b := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.self.settings, Rules: 3,
 		WallUnixMS: c.wall}
 	c.tell("vip:1", b)
 	random := Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}}
@@ -381,15 +381,15 @@ func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	}
 	c.tell("b:1", b)
 	c.tell("vip:1", b)
-	if c.Tick(c.now, c.wall, random); c.Phase() != Bound || c.charter.List[1].Addr != "b:1" {
+	if c.Tick(c.now, c.wall, random); c.Phase() != Bound || c.bond.charter.List[1].Addr != "b:1" {
 		t.Errorf("it is %v, waits for %q", c.Phase(), c.Waiting())
 	}
 }
 
 func TestWaitingNamesEmptyAddresses(t *testing.T) {
 	c, _ := pair()
-	c.settings.Replicas = 3
-	c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+	c.self.settings.Replicas = 3
+	c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.self.settings, Rules: 3,
 		WallUnixMS: c.wall})
 	c.joinToo("y:1")
 	c.end("y:1", Refused)
@@ -400,8 +400,8 @@ func TestWaitingNamesEmptyAddresses(t *testing.T) {
 	if got := c.Waiting(); got != want {
 		t.Errorf("waits for\n%q, want\n%q", got, want)
 	}
-	at, _ := find(c.places, "z:1")
-	c.places[at].pending = 1 << 40
+	at, _ := find(c.contacts.places, "z:1")
+	c.contacts.places[at].pending = 1 << 40
 	c.Result(c.now, 1<<40, c.now, Foreign, nodeid.ID{}, []byte("it has another secret"))
 	if got := c.Waiting(); got != want+" (it has another secret)" {
 		t.Errorf("waits for\n%q", got)
@@ -477,7 +477,7 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 			core := newborn(c.settings)
 			core.Places(c.join, nil)
 			core.arrange()
-			if len(core.places) == 0 {
+			if len(core.contacts.places) == 0 {
 				if got := core.Waiting(); got != c.want {
 					t.Errorf("waits for\n%s, want\n%s", got, c.want)
 				}
@@ -488,8 +488,8 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 				core.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings,
 					Rules: 3, WallUnixMS: core.wall})
 			}
-			at, _ := find(core.places, "c:1")
-			core.places[at].pending = 1 << 40
+			at, _ := find(core.contacts.places, "c:1")
+			core.contacts.places[at].pending = 1 << 40
 			core.Result(core.now, 1<<40, core.now, Silent, nodeid.ID{}, []byte(c.why))
 			if got := core.Waiting(); got != c.want {
 				t.Errorf("waits for\n%s, want\n%s", got, c.want)

@@ -23,9 +23,6 @@ func resumeReplica(s *State) replica {
 	return replica{raft: s.Raft, term: s.Term, used: slices.Clone(s.Used), usedAt: s.UsedAt, lingers: s.Lingers}
 }
 
-// Raft returns the present raft ID of this incarnation, or 0 if the incarnation has no replica.
-func (r *replica) Raft() uint64 { return r.raft }
-
 // begin gives this incarnation the raft ID of its charter, or 0.
 func (r *replica) begin(raft uint64) { r.raft = raft }
 

@@ -89,7 +89,7 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 		list, _ := s.core.roll().candidates()
 		ch := s.core.roll().charterFor(list, w.random())
 		s.core.bind(&ch)
-		s.core.offers = make([]offer, len(ch.List))
+		s.core.attempt.offers = make([]offer, len(ch.List))
 		s.tick()
 	}
 	if !w.run(20*time.Second, w.settled) || len(w.order) != 1 {

@@ -23,8 +23,9 @@ func (s *slot) mustAccept(ch *Charter) {
 		if at < 0 || l.Instance == s.core.Instance() || len(s.settings.Founders) == 0 {
 			continue
 		}
-		p, found := find(s.core.places, l.Addr)
-		if !found || w.now-s.core.places[p].last.asked > freshFor || s.core.places[p].last.info.Instance != l.Instance {
+		places := s.core.contacts.places
+		p, found := find(places, l.Addr)
+		if !found || w.now-places[p].last.asked > freshFor || places[p].last.info.Instance != l.Instance {
 			w.fault("%s accepted a charter without a fresh answer of the founder %s", s.name, l.Name)
 		}
 	}

@@ -23,12 +23,6 @@ func (s *self) again(instance nodeid.ID, settings Settings) self {
 // resume gives an instance the ID that its directory holds.
 func (s *self) resume(instance nodeid.ID) { s.instance = instance }
 
-// Instance returns the ID of the present incarnation.
-func (s *self) Instance() nodeid.ID { return s.instance }
-
-// Life returns the number of this start.
-func (s *self) Life() uint64 { return s.life }
-
 func (s *self) everyone() bool { return len(s.settings.Founders) == 0 }
 
 func (s *self) joins() bool { return !s.everyone() && !s.settings.founds(s.name) }

@@ -88,7 +88,7 @@ func TestJoinersAreNotAskedBack(t *testing.T) {
 	}
 	w.run(30*time.Second, nil)
 	for _, s := range w.slots[2:] {
-		for _, p := range s.core.places {
+		for _, p := range s.core.contacts.places {
 			for _, o := range w.slots[3:] {
 				if p.addr == o.addr {
 					t.Errorf("%s asks %s, which is no founder and which Join does not name", s.name, o.name)
@@ -114,12 +114,12 @@ func TestFoundersMeetBehindOneSeed(t *testing.T) {
 // address of one instance that is no founder.
 func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	s := founders(1, "f0", "f1", "f2")[0]
-	c := New(Config{Instance: ordinary(false).instance, Name: "z", Addr: "z:1", Settings: s, Rules: 1})
+	c := New(Config{Instance: ordinary(false).self.instance, Name: "z", Addr: "z:1", Settings: s, Rules: 1})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"f0:1", "f1:1", "f2:1", "m:1"}, Resolved: always}}, nil)
 	asked := map[string]int{}
 	for range 200 {
 		c.now += 100 * time.Millisecond
-		out := c.Tick(c.now, 1, Random{Spread: uint64(c.now), Instance: c.instance})
+		out := c.Tick(c.now, 1, Random{Spread: uint64(c.now), Instance: c.self.instance})
 		for _, q := range out.Questions {
 			asked[q.Addr]++
 			switch q.Addr {
@@ -131,7 +131,7 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 				}
 				c.Result(c.now, q.ID, c.now, Answered, who.Instance, appendInfo(nil, who))
 			default:
-				c.Result(c.now, q.ID, c.now, Silent, c.instance, nil)
+				c.Result(c.now, q.ID, c.now, Silent, c.self.instance, nil)
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 		}
 		for _, s := range w.slots {
 			asked := 0
-			for _, p := range s.core.places {
+			for _, p := range s.core.contacts.places {
 				if p.tried && p.addr[:5] == "10.9." {
 					asked++
 				}

@@ -33,7 +33,7 @@ func ordinary(durable bool) *Core {
 	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3,
 		Durable: durable, Life: 4})
 	c.now, c.wall = time.Second, 1_000_000
-	c.rulesOf = ch.Settings.normal()
+	c.bond.rulesOf = ch.Settings.normal()
 	c.belong(99, 10, configuration(), "")
 	c.Leader(c.now, true)
 	c.happened()
@@ -48,9 +48,9 @@ func (c *Core) happened() []Event {
 func (c *Core) bring(t *testing.T, raft, term, at uint64, voters []Voter) (PreparedState, string) {
 	t.Helper()
 	b := c.Ask(c.now, c.wall, aVoter(),
-		AppendPrepare(nil, Prepare{To: c.instance, Group: 99, Raft: raft, Term: term, At: at, Voters: voters}))
-	a, err := DecodePrepared(c.instance, b)
-	if err != nil || a.Instance != c.instance || a.Raft != raft {
+		AppendPrepare(nil, Prepare{To: c.self.instance, Group: 99, Raft: raft, Term: term, At: at, Voters: voters}))
+	a, err := DecodePrepared(c.self.instance, b)
+	if err != nil || a.Instance != c.self.instance || a.Raft != raft {
 		t.Fatalf("a Prepare of %d is answered with %+v, %v", raft, a, err)
 	}
 	return a.State, a.Detail
@@ -81,7 +81,7 @@ func (s *step) run(t *testing.T, c *Core) {
 		state, detail = s.do(c)
 	case s.announced:
 		if c.Ask(c.now, c.wall, aVoter(),
-			AppendPush(nil, Push{To: c.instance, Group: 99, At: s.at, Voters: s.voters})) == nil {
+			AppendPush(nil, Push{To: c.self.instance, Group: 99, At: s.at, Voters: s.voters})) == nil {
 			t.Errorf("%s: an announcement is not answered", s.why)
 		}
 	case s.voterOwn:
@@ -185,10 +185,10 @@ func TestPrepareConditions(t *testing.T) {
 		"another life": {func(_ *Core, p *Prepare) { p.To = nodeidtest.ID(4) }, true, ""},
 		"another group": {func(_ *Core, p *Prepare) { p.Group = 98 }, false,
 			"does not belong to group 0000000000000062"},
-		"a newborn": {func(c *Core, _ *Prepare) { c.phase, c.group = Newborn, 0 }, false,
+		"a newborn": {func(c *Core, _ *Prepare) { c.bond.phase, c.bond.group = Newborn, 0 }, false,
 			"does not belong"},
-		"bound":           {func(c *Core, _ *Prepare) { c.phase = Bound }, false, "does not belong"},
-		"it looks around": {func(c *Core, _ *Prepare) { c.settling = true }, false, "still looking for other"},
+		"bound":           {func(c *Core, _ *Prepare) { c.bond.phase = Bound }, false, "does not belong"},
+		"it looks around": {func(c *Core, _ *Prepare) { c.directory.settling = true }, false, "still looking for other"},
 		"it cannot store it": {func(c *Core, _ *Prepare) { c.Unsaved(Output{}, "full") }, false,
 			"cannot be written (full)"},
 		"its directory is a copy": {func(c *Core, _ *Prepare) { c.bar("copied") }, true, ""},
@@ -203,7 +203,7 @@ func TestPrepareConditions(t *testing.T) {
 			}
 			continue
 		}
-		a, err := DecodePrepared(c.instance, b)
+		a, err := DecodePrepared(c.self.instance, b)
 		if err != nil || a.State != Declined || !strings.Contains(a.Detail, tc.detail) || c.Raft() != 0 {
 			t.Errorf("%s: %+v, %v, raft ID %d; want it refused with %q", name, a, err, c.Raft(), tc.detail)
 		}
@@ -222,8 +222,8 @@ func TestMoreIDsThanAreRemembered(t *testing.T) {
 			c.Retired(c.now, raft)
 		}
 	}
-	if len(c.used) != maxUsed {
-		t.Errorf("%d IDs are remembered", len(c.used))
+	if len(c.replica.used) != maxUsed {
+		t.Errorf("%d IDs are remembered", len(c.replica.used))
 	}
 	c.Retired(c.now, c.Raft())
 	for raft := uint64(100); raft < 100+maxUsed+20; raft++ {
@@ -247,8 +247,9 @@ func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 		t.Fatal(err)
 	}
 	stored.Voters = st.Voters
-	n := New(Config{Instance: nodeidtest.ID(51), Name: c.name, Addr: c.addr, Settings: c.settings, Rules: c.rules,
-		Durable: true, Life: c.life + 1, Stored: &stored})
+	n := New(Config{Instance: nodeidtest.ID(51), Name: c.self.name, Addr: c.self.addr,
+		Settings: c.self.settings, Rules: c.self.rules,
+		Durable: true, Life: c.self.life + 1, Stored: &stored})
 	n.now, n.wall = c.now, c.wall
 	events := n.happened()
 	n.now += settleWithin
@@ -298,7 +299,7 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	// and emits the event once, after settling.
 	c := founder()
 	st := c.State()
-	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3,
+	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.self.settings, Rules: 3,
 		Durable: true, Life: 9, Stored: &st})
 	n.now = c.now
 	n.happened()
@@ -326,14 +327,14 @@ func TestBornLongAgo(t *testing.T) {
 	} {
 		for _, durable := range []bool{true, false} {
 			c, ch := pair()
-			c.durable = durable
+			c.directory.durable = durable
 			c.bind(&ch)
 			c.happened()
 			c.Guide(nodeidtest.ID(7))
 			c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 99, At: 8,
 				Voters: tc.voters, Durable: durable, Life: 1})
 			if got := kinds(c.happened()); !reflect.DeepEqual(got, tc.want) || c.Raft() != tc.raft || c.At() != 8 ||
-				len(c.voters) != len(tc.voters) {
+				len(c.bond.voters) != len(tc.voters) {
 				t.Errorf("%s (directory: %v): it tells %v, raft ID %d, configuration %d", name, durable, got,
 					c.Raft(), c.At())
 			}
@@ -353,7 +354,7 @@ func TestPreparedAndNotSaved(t *testing.T) {
 	if c.Raft() != 0 || len(c.happened()) != 0 {
 		t.Errorf("its raft ID is %d", c.Raft())
 	}
-	if a, err := DecodePrepared(c.instance,
+	if a, err := DecodePrepared(c.self.instance,
 		c.Ask(c.now, c.wall, aVoter(),
 			AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 78, Term: 3, At: 10,
 				Voters: configuration()}))); err != nil || a.State != Declined {

@@ -106,7 +106,7 @@ func FuzzWire(f *testing.F) {
 		c, _ := pair()
 		c.Ask(c.now, c.wall, aVoter(), b)
 		c.arrange()
-		for _, p := range c.places {
+		for _, p := range c.contacts.places {
 			p.pending = 1 << 40
 		}
 		c.Result(c.now, 1<<40, c.now, Answered, nodeidtest.ID(7), b)

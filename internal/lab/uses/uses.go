@@ -109,12 +109,27 @@ func (u Files) Knot() (largest []string) {
 // The key of a package is its directory, relative to that of its module, which is "" for the
 // module's own. Tests are left out.
 func Of(root string, patterns ...string) (map[string]Files, error) {
+	found := map[string]Files{}
+	err := load(root, patterns, func(dir string, p *loaded) { found[dir] = p.uses() })
+	return found, err
+}
+
+// loaded is a type-checked package.
+type loaded struct {
+	set   *token.FileSet
+	pkg   *types.Package
+	files []*ast.File
+	info  *types.Info
+}
+
+// load calls each with all packages that the patterns match.
+func load(root string, patterns []string, each func(dir string, p *loaded)) error {
 	command := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}\t" +
 		"{{.Dir}}\t{{if .Module}}{{.Module.Dir}}{{end}}\t{{.DepOnly}}\t{{join .GoFiles \" \"}}"}, patterns...)...)
 	command.Dir, command.Stderr = root, os.Stderr
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return fmt.Errorf("go list: %w", err)
 	}
 	exports, ours := map[string]string{}, [][]string{}
 	for line := range strings.Lines(string(out)) {
@@ -123,61 +138,60 @@ func Of(root string, patterns ...string) (map[string]Files, error) {
 			ours = append(ours, cells)
 		}
 	}
-	set, found := token.NewFileSet(), map[string]Files{}
+	set := token.NewFileSet()
 	from := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	for _, cells := range ours {
-		var files []*ast.File
+		p := &loaded{set: set, info: &types.Info{Uses: map[*ast.Ident]types.Object{}}}
 		for _, name := range strings.Fields(cells[5]) {
 			file, err := parser.ParseFile(set, filepath.Join(cells[2], name), nil, parser.SkipObjectResolution)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			files = append(files, file)
+			p.files = append(p.files, file)
 		}
 		dir, err := filepath.Rel(cells[3], cells[2])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if dir = filepath.ToSlash(dir); dir == "." {
 			dir = ""
 		}
-		if found[dir], err = in(set, from, cells[0], files); err != nil {
-			return nil, err
+		if p.pkg, err = (&types.Config{Importer: from}).Check(cells[0], set, p.files, p.info); err != nil {
+			return err
 		}
+		each(dir, p)
 	}
-	return found, nil
+	return nil
 }
 
-// in returns the uses in one package.
-func in(set *token.FileSet, from types.Importer, path string, files []*ast.File) (Files, error) {
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	pkg, err := (&types.Config{Importer: from}).Check(path, set, files, info)
-	if err != nil {
-		return nil, err
-	}
-	name := func(at token.Pos) string { return filepath.Base(set.Position(at).Filename) }
-	u := Files{}
-	for _, file := range files {
-		u[name(file.Pos())] = map[string][]string{}
+// file returns the name of the file of a place.
+func (p *loaded) file(at token.Pos) string { return filepath.Base(p.set.Position(at).Filename) }
+
+func (p *loaded) uses() Files {
+	u, receivers := Files{}, map[*ast.Ident]bool{}
+	for _, file := range p.files {
+		u[p.file(file.Pos())] = map[string][]string{}
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
 				ast.Inspect(f.Recv, func(n ast.Node) bool {
 					if id, ok := n.(*ast.Ident); ok {
-						delete(info.Uses, id)
+						receivers[id] = true
 					}
 					return true
 				})
 			}
 		}
 	}
-	for id, object := range info.Uses {
+	for id, object := range p.info.Uses {
 		method, ok := object.(*types.Func)
-		if object.Pkg() == pkg && (object.Parent() == pkg.Scope() || ok && method.Signature().Recv() != nil) {
-			a, b := name(id.Pos()), name(object.Pos())
-			if at, known := slices.BinarySearch(u[a][b], id.Name); a != b && !known {
-				u[a][b] = slices.Insert(u[a][b], at, id.Name)
-			}
+		if object.Pkg() != p.pkg || receivers[id] ||
+			object.Parent() != p.pkg.Scope() && (!ok || method.Signature().Recv() == nil) {
+			continue
+		}
+		a, b := p.file(id.Pos()), p.file(object.Pos())
+		if at, known := slices.BinarySearch(u[a][b], id.Name); a != b && !known {
+			u[a][b] = slices.Insert(u[a][b], at, id.Name)
 		}
 	}
-	return u, nil
+	return u
 }
