@@ -25,38 +25,34 @@ const (
 
 type agentOptions struct{ listen, tokenFile, observe, consoles string }
 
-// agentToken is the name of the variable that contains a token. With _FILE appended, it is the name
-// of the variable that contains the path of a file of tokens.
-const agentToken = prefix + "_AGENT_TOKEN"
-
-func agentFlags(c *call, fs *flag.FlagSet) {
+func agentFlags(o *agentOptions, fs *flag.FlagSet) {
 	standard := os.Getenv(prefix + "_LISTEN")
 	if standard == "" {
 		standard = "127.0.0.1:7948"
 	}
-	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"),
+	fs.StringVar(&o.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"),
 		"a file with tokens, one a line: every request shows one, or a derived secret; "+agentToken+"_FILE, or one token "+
 			"in "+agentToken)
-	fs.StringVar(&c.agent.listen, "listen", standard,
+	fs.StringVar(&o.listen, "listen", standard,
 		"where programs ask, with a derived secret of their own or with the agent's rights: a loopback address, "+
 			"or unix:/path of a socket; "+prefix+"_LISTEN")
-	fs.StringVar(&c.agent.observe, "observe", os.Getenv(prefix+"_OBSERVE"),
+	fs.StringVar(&o.observe, "observe", os.Getenv(prefix+"_OBSERVE"),
 		"another address with the metrics and the page only: "+
 			"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
-	fs.StringVar(&c.agent.consoles, "consoles", os.Getenv(prefix+"_CONSOLES"),
+	fs.StringVar(&o.consoles, "consoles", os.Getenv(prefix+"_CONSOLES"),
 		"where the pages of the other agents are, for the links between them: a URL with {host}, the host of an agent's "+
 			"address, or {name}; "+prefix+"_CONSOLES")
 }
 
-func agent(ctx context.Context, c *call) error {
+func agent(ctx context.Context, c *call, o agentOptions) error {
 	if len(c.words) > 0 {
 		return usageError("agent takes no words, only flags: " + strings.Join(c.words, " "))
 	}
-	allowed, err := c.readTokens(c.agent.tokenFile, os.Getenv(agentToken))
+	allowed, err := c.readTokens(o.tokenFile, os.Getenv(agentToken))
 	if err != nil {
 		return usageError(err.Error())
 	}
-	links, err := linksTo(c.agent.consoles)
+	links, err := linksTo(o.consoles)
 	if err != nil {
 		return usageError(err.Error())
 	}
@@ -66,7 +62,7 @@ func agent(ctx context.Context, c *call) error {
 	}
 	given := config // c.secure may add a random secret, which has no derived secrets
 	c.secure(&config)
-	listeners, err := c.agent.listeners(allowed != nil)
+	listeners, err := o.listeners(allowed != nil)
 	if err != nil {
 		return usageError(err.Error())
 	}

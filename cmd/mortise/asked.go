@@ -52,6 +52,23 @@ type asked struct {
 	Revision uint64 `json:"revision,string"`
 }
 
+// wish is a request for a lock. If resume or sticky is set, it is for Node.Resume or
+// Node.LockSticky.
+type wish struct {
+	mortise.Request
+	resume mortise.Token
+	sticky bool
+}
+
+func (w *wish) resumed() mortise.ResumeOptions {
+	return mortise.ResumeOptions{MaxHold: w.MaxHold, JeopardyGrace: w.JeopardyGrace, LockDelay: w.LockDelay,
+		Notice: w.Notice, Value: w.Value, Labels: w.Labels}
+}
+
+func (w *wish) stuck() mortise.StickyOptions {
+	return mortise.StickyOptions{Shared: w.Mode == mortise.Shared, Try: w.Try, Notice: w.Notice}
+}
+
 // wish returns the lock that a client asks for, without its durations.
 func (a *asked) wish() (w wish, err error) {
 	w = wish{resume: a.Resume, sticky: a.Sticky, Request: mortise.Request{Key: a.Key, Mode: a.Mode, Tree: a.Tree,

@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
 )
+
+// answerSoon is the time limit of /readyz and of queries to the leader. It is shorter than the
+// timeouts of clients.
+const answerSoon = time.Second
 
 // An implementation of asks takes locks and sends queries for the programs that use the HTTP API.
 // Every handler that a program with a derived secret can reach uses this interface, so the program
@@ -24,23 +29,6 @@ type asks interface {
 	status(context.Context) (mortise.Status, error)
 	health(context.Context) (mortise.Health, error)
 	ready(context.Context) error
-}
-
-// wish is a request for a lock. If resume or sticky is set, it is for Node.Resume or
-// Node.LockSticky.
-type wish struct {
-	mortise.Request
-	resume mortise.Token
-	sticky bool
-}
-
-func (w *wish) resumed() mortise.ResumeOptions {
-	return mortise.ResumeOptions{MaxHold: w.MaxHold, JeopardyGrace: w.JeopardyGrace, LockDelay: w.LockDelay,
-		Notice: w.Notice, Value: w.Value, Labels: w.Labels}
-}
-
-func (w *wish) stuck() mortise.StickyOptions {
-	return mortise.StickyOptions{Shared: w.Mode == mortise.Shared, Try: w.Try, Notice: w.Notice}
 }
 
 type holding interface {

@@ -46,7 +46,7 @@ func TestRequestsToTheAgentAtTheirBounds(t *testing.T) {
 
 func TestFlagsAtTheirBounds(t *testing.T) {
 	limits.AtMost(t, "maxPings", maxPings, func(n int) bool {
-		return !strings.Contains(ping(t.Context(), &call{ping: pingOptions{n}}).Error(), "-n must be")
+		return !strings.Contains(ping(t.Context(), &call{}, pingOptions{n}).Error(), "-n must be")
 	})
 	limits.AtLeast(t, "tokenLeast", tokenLeast, func(n int) bool {
 		all, err := new(call).readTokens("", strings.Repeat("t", n))

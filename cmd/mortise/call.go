@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/user"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -29,109 +32,6 @@ type call struct {
 	json      bool
 	within    time.Duration
 	changed   map[string]string // variables set by flags or a context, named without the prefix
-
-	run     runOptions
-	top     topOptions
-	members membersOptions
-	watch   watchOptions
-	unlock  unlockOptions
-	agent   agentOptions
-	secret  secretOptions
-	ping    pingOptions
-	doctor  doctorOptions
-	data    dataOptions
-}
-
-type flagFor struct{ name, variable, about string }
-
-func guestFlags() []flagFor {
-	return []flagFor{
-		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
-		{"cluster", "CLUSTER", "label of the cluster (mortise)"},
-		{"name", "NAME", "name that others see (the host name)"},
-		{"secret-file", "SECRET_FILE",
-			"a file with the cluster's secret, or one derived from it; or set MORTISE_SECRET"},
-		{"tls-cert", "TLS_CERT_FILE", "certificate of this program; replaces the secret"},
-		{"tls-key", "TLS_KEY_FILE", "private key of that certificate"},
-		{"tls-ca", "TLS_CA_FILE", "the certificate authorities of the instances"},
-		{"tls-peers", "TLS_PEERS", "names that only instances' certificates carry: DNS names or SPIFFE IDs, separated by " +
-			"commas"},
-		{"ttl", "SESSION_TTL", "how long locks last after the last renewal (10s)"},
-	}
-}
-
-func nodeFlags() []flagFor {
-	return []flagFor{
-		{"bind", "BIND", "address to listen on for the other instances (:7947)"},
-		{"advertise", "ADVERTISE", "address at which they reach this one"},
-		{"replicas", "REPLICAS", "how many instances you run in total"},
-		{"founders", "FOUNDERS", "names of the instances that found the group and vote, separated by commas"},
-		{"voters", "VOTERS", "how many vote (3)"},
-		{"zone", "ZONE", "failure domain"},
-		{"dir", "DIR", "directory for the replicated state; without it the state is in memory"},
-		{"tls-guests-file", "TLS_GUESTS_FILE",
-			"a file with names in other certificates and their rights: one name and one right on each line"},
-		{"grace", "GRACE", "how long a new group grants nothing (the TTL), or none"},
-	}
-}
-
-// parse parses the arguments of a command. Before --, flags and words can be in any order.
-func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
-	c := &call{out: out, errs: errs, environ: os.Environ(), changed: map[string]string{}}
-	fs := c.flagsOf(cmd)
-	before, after := args, []string(nil)
-	if i := slices.Index(args, "--"); i >= 0 {
-		before, after = args[:i], args[i+1:]
-	}
-	for len(before) > 0 {
-		if err := fs.Parse(before); err == flag.ErrHelp {
-			return c, err
-		} else if err != nil {
-			return nil, badFlag(cmd, fs, err)
-		}
-		if before = fs.Args(); len(before) > 0 {
-			c.words, before = append(c.words, before[0]), before[1:]
-		}
-	}
-	fs.Visit(func(f *flag.Flag) { c.prefixSet = c.prefixSet || f.Name == "env-prefix" })
-	if cmd.program {
-		c.program = after
-	} else {
-		c.words = append(c.words, after...)
-	}
-	return c, nil
-}
-
-func (c *call) flagsOf(cmd command) *flag.FlagSet {
-	fs := flag.NewFlagSet("mortise "+cmd.name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	list := guestFlags()
-	if cmd.instance {
-		list = append(list, nodeFlags()...)
-	}
-	for _, f := range list {
-		fs.Func(f.name, f.about+"; "+prefix+"_"+f.variable,
-			func(v string) error { c.changed[f.variable] = v; return nil })
-	}
-	fs.BoolFunc("insecure", "the cluster has neither secret nor certificates; "+prefix+"_INSECURE",
-		func(string) error { c.changed["INSECURE"] = "true"; return nil })
-	fs.StringVar(&c.prefix, "env-prefix", prefix,
-		"prefix of the variables that describe the cluster; with a service's prefix, as ORDERS_LOCK, "+
-			"the command uses the service's own")
-	fs.StringVar(&c.context, "context", "",
-		"the name of a cluster in the file of contexts; "+prefix+"_CONTEXT, and "+prefix+"_CONTEXTS for the file")
-	fs.DurationVar(&c.within, "timeout", 3*time.Second, "how long to look for an answer")
-	fs.Func("o", "output: table or json (table)", func(v string) error {
-		if v != "table" && v != "json" {
-			return fmt.Errorf("want table or json")
-		}
-		c.json = v == "json"
-		return nil
-	})
-	if cmd.flags != nil {
-		cmd.flags(c, fs)
-	}
-	return fs
 }
 
 func (c *call) config() (mortise.Config, error) {
@@ -159,6 +59,76 @@ func (c *call) config() (mortise.Config, error) {
 		config.Name, _ = os.Hostname()
 	}
 	return config, nil
+}
+
+// useContext sets the variables of the chosen context, except those that a flag replaces. It fails
+// if a variable of the environment contradicts the context.
+func (c *call) useContext() error {
+	name := cmp.Or(c.context, os.Getenv(prefix+"_CONTEXT"))
+	if name == "" {
+		return nil
+	}
+	path, err := contextsPath()
+	if err != nil {
+		return usageError(err.Error())
+	}
+	chosen, err := readContext(path, name)
+	if err != nil {
+		return usageError(err.Error())
+	}
+	if chosen.EnvPrefix != "" && !c.prefixSet {
+		c.prefix = chosen.EnvPrefix
+	}
+	if err := c.apply(name, chosen.variables(filepath.Dir(path))); err != nil {
+		return usageError(err.Error())
+	}
+	if file := c.changed["SECRET_FILE"]; file != "" {
+		c.warnOfOthers(file)
+	}
+	return nil
+}
+
+// apply sets the variables that no flag replaces. There are three kinds of security: a secret,
+// certificates and none. A flag that chooses one kind also replaces the variables of the other
+// kinds.
+func (c *call) apply(name string, variables map[string]string) error {
+	chosen := map[string]bool{}
+	for variable := range c.changed {
+		chosen[security(variable)] = true
+	}
+	delete(chosen, "")
+	for _, variable := range slices.Sorted(maps.Keys(variables)) {
+		kind := security(variable)
+		if c.changed[variable] != "" || kind != "" && len(chosen) > 0 && !chosen[kind] {
+			continue
+		}
+		others := []string{variable}
+		if variable == "SECRET_FILE" {
+			others = append(others, "SECRET")
+		}
+		for _, other := range others {
+			set := strings.TrimSpace(os.Getenv(c.prefix + "_" + other))
+			if set != "" && (set != variables[variable] || other != variable) {
+				return fmt.Errorf("the context %q and the variable %s_%s contradict each other: "+
+					"unset the variable, or choose no context", name, c.prefix, other)
+			}
+		}
+		c.changed[variable] = variables[variable]
+	}
+	return nil
+}
+
+// warnOfOthers warns if every user of this machine may read or replace a file that contains
+// secrets. It does not check the permissions of the file's group.
+func (c *call) warnOfOthers(path string) {
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS == "windows" {
+		return
+	}
+	if perm := info.Mode().Perm(); perm&0o007 != 0 {
+		c.warn("context", fmt.Errorf("%s has the mode %04o: every user of this machine can read or replace the secret; "+
+			"run chmod 600 %[1]s, and make a new one", path, perm))
+	}
 }
 
 func (c *call) guest() (*guest.Guest, error) {

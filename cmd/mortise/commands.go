@@ -1,6 +1,9 @@
 package main
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 func commands() []command { return slices.Concat(ofKeys(), ofTheGroup(), besides()) }
 
@@ -10,7 +13,7 @@ func ofKeys() []command {
 			name: "run", args: "KEY -- COMMAND...",
 			about:    "take the lock, run the command, release the lock",
 			examples: "run cron/report -- ./report.sh\nrun -n cron/report -- ./report.sh",
-			run:      runUnderLock, flags: runFlags, program: true,
+			options:  withOptions(runFlags, runUnderLock), program: true,
 		},
 		{
 			name: "ls", args: "[PREFIX]",
@@ -28,13 +31,13 @@ func ofKeys() []command {
 			name: "top", args: "[PREFIX]",
 			about:    "a live list of the keys with the most waiters, the longest holds or the most changes of holder",
 			examples: "top -by held\ntop orders/ -count 1",
-			run:      top, flags: topFlags,
+			options:  withOptions(topFlags, top),
 		},
 		{
 			name: "watch", args: "[PREFIX]",
 			about:    "print a line for every event of a key",
 			examples: "watch orders/",
-			run:      watch, flags: watchFlags,
+			options:  withOptions(watchFlags, watch),
 		},
 		{
 			name:     "audit",
@@ -46,14 +49,14 @@ func ofKeys() []command {
 			name: "data", args: "get|put|rm KEY [DATA]",
 			about:    "read, change or delete the data of a key",
 			examples: "data get orders/42\ndata put orders/42 '{\"at\":7}'",
-			run:      data, flags: dataFlags,
+			options:  withOptions(dataFlags, data),
 		},
 		{
 			name: "unlock", args: "--force KEY --token T|--all --reason TEXT",
 			about: "end a hold that will not end by itself, or all holds of the keys with a prefix",
 			examples: "unlock --force orders/42 --token 4611686018427388141 --reason \"orders-2 hangs, restarted\"\n" +
 				"unlock --force jobs/ --all --reason \"the host of the jobs is gone\"",
-			run: unlock, flags: unlockFlags,
+			options: withOptions(unlockFlags, unlock),
 		},
 	}
 }
@@ -64,13 +67,13 @@ func ofTheGroup() []command {
 			name:     "members",
 			about:    "the members of the group as the leader lists them; without a leader, the instances that answer",
 			examples: "members -n 0",
-			run:      members, flags: membersFlags,
+			options:  withOptions(membersFlags, members),
 		},
 		{
 			name:     "sessions",
 			about:    "the sessions of the group, with their age, their silence and how many keys they hold",
 			examples: "sessions -n 0",
-			run:      sessions, flags: membersFlags,
+			options:  withOptions(membersFlags, sessions),
 		},
 		{
 			name:     "status",
@@ -82,13 +85,13 @@ func ofTheGroup() []command {
 			name: "doctor", args: "[KEY]",
 			about:    "say why there is no leader or why a lock hangs, and what to do next",
 			examples: "doctor\ndoctor orders/42",
-			run:      doctor, flags: doctorFlags,
+			options:  withOptions(doctorFlags, doctor),
 		},
 		{
 			name: "ping", args: "[PREFIX]",
 			about:    "measure how long a lock and its unlock take from here",
 			examples: "ping -n 20",
-			run:      ping, flags: pingFlags,
+			options:  withOptions(pingFlags, ping),
 		},
 		{
 			name: "recover", args: "GROUP",
@@ -105,19 +108,19 @@ func besides() []command {
 			name: "secret", args: "[-allow RIGHT]... [-member] [-for NAME] [-until WHEN]",
 			about:    "print a new secret, or one with fewer rights that is derived from the cluster's",
 			examples: "secret\nsecret -secret-file root -allow 'lock cron/*' -for cron-host -until 2160h",
-			run:      secret, flags: secretFlags,
+			options:  withOptions(secretFlags, secret),
 		},
 		{
 			name:     "agent",
 			about:    "run an instance with an HTTP API for programs in other languages",
 			examples: "agent -join orders-0:7947 -secret-file /run/secrets/lock",
-			run:      agent, flags: agentFlags, instance: true,
+			options:  withOptions(agentFlags, agent), instance: true,
 		},
 		{
 			name: "completion", args: "bash|zsh|fish",
 			about:    "print a script that completes commands and flags in that shell",
 			examples: "completion bash",
-			run:      completion,
+			run:      func(_ context.Context, c *call) error { return completion(c, commands()) },
 		},
 		{
 			name:     "version",

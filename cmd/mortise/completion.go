@@ -1,22 +1,22 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"io"
 	"strings"
 )
 
-func completion(_ context.Context, c *call) error {
+func completion(c *call, commands []command) error {
 	shells := map[string]func([]completed) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 	if len(c.words) != 1 || shells[c.words[0]] == nil {
 		return usageError("completion takes one word: bash, zsh or fish")
 	}
 	var list []completed
-	for _, cmd := range commands() {
+	for _, cmd := range commands {
 		one := completed{name: cmd.name, about: cmd.about}
-		(&call{errs: io.Discard, changed: map[string]string{}}).flagsOf(cmd).VisitAll(func(f *flag.Flag) {
+		fs, _ := cmd.flagsOf(&call{errs: io.Discard, changed: map[string]string{}})
+		fs.VisitAll(func(f *flag.Flag) {
 			about, _, _ := strings.Cut(f.Usage, "; ")
 			one.flags = append(one.flags, completed{name: "-" + f.Name, about: about})
 		})

@@ -36,33 +36,6 @@ type clusterContext struct {
 	Secret string `json:"secret"` // rejected: the file must not contain a secret
 }
 
-// useContext sets the variables of the chosen context, except those that a flag replaces. It fails
-// if a variable of the environment contradicts the context.
-func (c *call) useContext() error {
-	name := cmp.Or(c.context, os.Getenv(prefix+"_CONTEXT"))
-	if name == "" {
-		return nil
-	}
-	path, err := contextsPath()
-	if err != nil {
-		return usageError(err.Error())
-	}
-	chosen, err := readContext(path, name)
-	if err != nil {
-		return usageError(err.Error())
-	}
-	if chosen.EnvPrefix != "" && !c.prefixSet {
-		c.prefix = chosen.EnvPrefix
-	}
-	if err := c.apply(name, chosen.variables(filepath.Dir(path))); err != nil {
-		return usageError(err.Error())
-	}
-	if file := c.changed["SECRET_FILE"]; file != "" {
-		c.warnOfOthers(file)
-	}
-	return nil
-}
-
 func contextsPath() (string, error) {
 	if path := os.Getenv(prefix + "_CONTEXTS"); path != "" {
 		return path, nil
@@ -135,36 +108,6 @@ func (x clusterContext) variables(dir string) map[string]string {
 	return all
 }
 
-// apply sets the variables that no flag replaces. There are three kinds of security: a secret,
-// certificates and none. A flag that chooses one kind also replaces the variables of the other
-// kinds.
-func (c *call) apply(name string, variables map[string]string) error {
-	chosen := map[string]bool{}
-	for variable := range c.changed {
-		chosen[security(variable)] = true
-	}
-	delete(chosen, "")
-	for _, variable := range slices.Sorted(maps.Keys(variables)) {
-		kind := security(variable)
-		if c.changed[variable] != "" || kind != "" && len(chosen) > 0 && !chosen[kind] {
-			continue
-		}
-		others := []string{variable}
-		if variable == "SECRET_FILE" {
-			others = append(others, "SECRET")
-		}
-		for _, other := range others {
-			set := strings.TrimSpace(os.Getenv(c.prefix + "_" + other))
-			if set != "" && (set != variables[variable] || other != variable) {
-				return fmt.Errorf("the context %q and the variable %s_%s contradict each other: "+
-					"unset the variable, or choose no context", name, c.prefix, other)
-			}
-		}
-		c.changed[variable] = variables[variable]
-	}
-	return nil
-}
-
 func security(variable string) string {
 	switch {
 	case strings.HasPrefix(variable, "TLS_"):
@@ -173,17 +116,4 @@ func security(variable string) string {
 		return variable
 	}
 	return ""
-}
-
-// warnOfOthers warns if every user of this machine may read or replace a file that contains
-// secrets. It does not check the permissions of the file's group.
-func (c *call) warnOfOthers(path string) {
-	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS == "windows" {
-		return
-	}
-	if perm := info.Mode().Perm(); perm&0o007 != 0 {
-		c.warn("context", fmt.Errorf("%s has the mode %04o: every user of this machine can read or replace the secret; "+
-			"run chmod 600 %[1]s, and make a new one", path, perm))
-	}
 }

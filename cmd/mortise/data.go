@@ -19,22 +19,22 @@ import (
 
 type dataOptions struct{ revision *uint64 } // nil means the present revision
 
-func dataFlags(c *call, fs *flag.FlagSet) {
+func dataFlags(o *dataOptions, fs *flag.FlagSet) {
 	fs.Func("revision", "for put and rm: change the data only if it is still at this revision, which data get -o json "+
 		"shows; "+
 		"0 means only if there is none; without the flag the present revision is read first", func(v string) error {
 		at, err := strconv.ParseUint(v, 10, 64)
-		c.data.revision = &at
+		o.revision = &at
 		return err
 	})
 }
 
-func data(ctx context.Context, c *call) error {
+func data(ctx context.Context, c *call, o dataOptions) error {
 	verb, key, text, err := c.dataWords()
 	if err != nil {
 		return err
 	}
-	if verb == "get" && c.data.revision != nil {
+	if verb == "get" && o.revision != nil {
 		return usageError("-revision belongs to data put and data rm")
 	}
 	g, err := c.guest()
@@ -45,7 +45,7 @@ func data(ctx context.Context, c *call) error {
 	if verb == "get" {
 		return c.getData(ctx, g, key)
 	}
-	return c.putData(ctx, g, key, text)
+	return c.putData(ctx, g, key, text, o.revision)
 }
 
 // dataWords parses the words. If DATA is missing or "-", it reads the data from standard input.
@@ -102,11 +102,11 @@ func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 
 // putData changes the data of a key, or deletes the data if text is empty. All attempts contain the
 // same nonce, so that the change takes effect only once even if a reply is lost.
-func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []byte) error {
+func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []byte, revision *uint64) error {
 	q := &query.PutRequest{Key: []byte(key), Data: text, Nonce: make([]byte, 16)}
 	_, _ = rand.Read(q.Nonce)
-	if c.data.revision != nil {
-		q.Revision = *c.data.revision
+	if revision != nil {
+		q.Revision = *revision
 	} else {
 		k, err := c.peek(ctx, g, key)
 		if err != nil {

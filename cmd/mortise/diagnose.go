@@ -12,13 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file diagnoses a cluster from the replies of its instances. It does no I/O.
-
-type facts struct {
-	reports []guest.Report
-	lookups []error         // one for each entry of Join that resolves to no address
-	health  *mortise.Health // nil means that no leader has reported
-}
+// This file diagnoses a cluster from the replies of its instances. It does no I/O. If the cluster
+// has a leader, the headline is the worst problem, and the next step for this problem comes first.
 
 type diagnosis struct {
 	Well    bool
@@ -46,54 +41,24 @@ func diagnose(f facts) *diagnosis {
 	leaders := f.leaders()
 	switch {
 	case len(f.answers()) == 0:
-		f.noAnswer(d)
+		d.noAnswer(f)
 	case len(leaders) > 1:
-		f.two(d, leaders)
+		d.two(f, leaders)
 	case len(leaders) == 1 && f.health != nil:
-		f.led(d, leaders[0])
+		d.led(f, leaders[0])
 	case len(f.members()) == 0:
-		f.unborn(d)
+		d.unborn(f)
 	default:
-		f.headless(d)
+		d.headless(f)
 	}
-	if f.health == nil || len(leaders) != 1 { // otherwise f.led has reported the failed instances
-		f.failed(d)
+	if f.health == nil || len(leaders) != 1 { // otherwise d.led has reported the failed instances
+		d.failed(f)
 	}
-	f.clocks(d)
+	d.clocks(f)
 	return d
 }
 
-func (f facts) filter(want func(guest.Report) bool) (list []guest.Report) {
-	for _, r := range f.reports {
-		if want(r) {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
-func (f facts) answers() []guest.Report {
-	return f.filter(func(r guest.Report) bool { return r.Status != nil })
-}
-
-func (f facts) members() []guest.Report {
-	return f.filter(func(r guest.Report) bool {
-		return r.Status != nil && r.Status.Joined && r.Answer.Failed == ""
-	})
-}
-
-// leaders returns one member of each group in which at least one member reports a leader.
-func (f facts) leaders() (list []guest.Report) {
-	for _, r := range f.members() {
-		known := slices.ContainsFunc(list, func(o guest.Report) bool { return o.Status.Group == r.Status.Group })
-		if r.Status.Leader != "" && !known {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
-func (f facts) noAnswer(d *diagnosis) {
+func (d *diagnosis) noAnswer(f facts) {
 	d.Problem = "no instance answers"
 	steps := map[guest.Outcome]string{
 		guest.Refused: "start the instances at the addresses that refuse the connection: " +
@@ -117,7 +82,7 @@ func (f facts) noAnswer(d *diagnosis) {
 	}
 }
 
-func (f facts) two(d *diagnosis, leaders []guest.Report) {
+func (d *diagnosis) two(f facts, leaders []guest.Report) {
 	d.Problem = "two groups of this cluster have leaders and grant the same locks"
 	for _, r := range leaders {
 		d.why("%s belongs to group %s, which %s leads", r.Status.Name, r.Status.Group, r.Status.Leader)
@@ -126,53 +91,63 @@ func (f facts) two(d *diagnosis, leaders []guest.Report) {
 		"and start them again: they join the other group")
 }
 
-func (f facts) silent() []guest.Report {
-	return f.filter(func(r guest.Report) bool { return r.Status == nil })
-}
-
-// place returns the address of a report. If any report contains the name of the instance at that
-// address, the name comes first.
-func (f facts) place(r guest.Report) string {
-	if name := names(f.reports)[r.Addr]; name != "" {
-		return name + " at " + r.Addr
+func (d *diagnosis) led(f facts, by guest.Report) {
+	leads := plain.Sprintf("%s leads group %s", by.Status.Leader, by.Status.Group)
+	all := slices.Concat(instanceTroubles(f, by), voterTroubles(f, by), missingTroubles(f))
+	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.rank, b.rank) })
+	if d.Well = len(all) == 0; d.Well {
+		d.Problem = leads
+		if left := f.grace(); left > 0 {
+			d.Problem += ", which is in its grace: it is new, and grants locks in about " + short(left)
+			d.step("wait for about %s: until then a holder of an earlier group may rely on its lock", short(left))
+		}
+		d.step("%s", f.health.Advice)
+		return
 	}
-	return r.Addr
-}
-
-func addressOf(list []mortise.Member, instance string) string {
-	for _, m := range list {
-		if m.Instance == instance {
-			return m.Address
+	d.Problem = all[0].what
+	d.why("%s", leads)
+	for _, t := range all[1:] {
+		d.why("%s", t.what)
+	}
+	for _, r := range missingAt(f) {
+		d.why("%s", r)
+	}
+	if f.health.Change != "" {
+		d.why("voters: %s", f.health.Change)
+	}
+	advice := f.health.Advice
+	for _, t := range all {
+		if next := cmp.Or(t.next, advice); next != "" && !slices.Contains(d.Steps, next) {
+			d.step("%s", next)
 		}
 	}
-	return ""
+	if advice != "" && !slices.Contains(d.Steps, advice) {
+		d.step("%s", advice)
+	}
 }
 
-func (f facts) fate(instance, address string) string {
-	for _, r := range f.reports {
-		if r.Status != nil && r.Status.Instance == instance {
-			return "it answers here, so the network between the instances is cut"
-		}
-	}
-	for _, r := range f.reports {
-		if r.Addr != address {
+const longHeld = 30 * time.Second
+
+// stuck reports a key that has been held for long while requests wait. The key becomes the headline
+// unless there is a worse problem.
+func (d *diagnosis) stuck(f facts, keys []hot) {
+	for _, k := range keys {
+		if !d.Well || k.Waiting == 0 || k.HeldFor < longHeld || lasts(k.KeyInfo) || !holderFate(k.Queue[0], f).byForce {
 			continue
 		}
-		switch r.Outcome {
-		case guest.Answered:
-			return plain.Sprintf("its process has been restarted: at %s a new instance answers, %s", address, r.Status.Name)
-		case guest.Refused:
-			return plain.Sprintf("its process does not run: %s refuses the connection", address)
-		case guest.Silent:
-			return plain.Sprintf("its machine or its network is down, or its process is suspended: %s does not answer",
-				address)
+		d.why("%s", d.Problem)
+		has := "held"
+		if k.Queue[0].Kept {
+			has = "kept"
 		}
-		return plain.Sprintf("something else answers at %s: %v", address, r.Err)
+		d.Well, d.Problem = false, plain.Sprintf("%s has %s %s for %s while others wait", k.Queue[0].Holder, has, k.Key,
+			short(k.HeldFor))
+		d.Steps = append([]string{plain.Sprintf("see what %s does under the lock; if it does not end, "+
+			"stop it and then end the hold by force, as shown below", k.Queue[0].Holder)}, d.Steps...)
 	}
-	return "its address is not known"
 }
 
-func (f facts) unborn(d *diagnosis) {
+func (d *diagnosis) unborn(f facts) {
 	d.Problem = "no group is founded yet"
 	for _, r := range f.answers() {
 		d.why("%s at %s: %s", r.Status.Name, r.Addr, cmp.Or(r.Status.Waiting, "it is no member of a group yet"))
@@ -180,12 +155,12 @@ func (f facts) unborn(d *diagnosis) {
 	for _, r := range f.silent() {
 		d.why("%s, which %s names: %s: %v", r.Addr, r.From, r.Outcome, r.Err)
 	}
-	f.begin(d)
+	d.begin(f)
 }
 
 // begin gives the steps that let a group be founded. What doctor has seen itself comes first. A
 // waiting instance names what prevents it, with the correction.
-func (f facts) begin(d *diagnosis) {
+func (d *diagnosis) begin(f facts) {
 	var said []string
 	for _, r := range f.silent() {
 		switch r.Outcome {
@@ -216,7 +191,7 @@ func (f facts) begin(d *diagnosis) {
 	}
 }
 
-func (f facts) headless(d *diagnosis) {
+func (d *diagnosis) headless(f facts) {
 	view := f.view()
 	var voters, missing, alive []mortise.Member
 	for _, v := range view.Status.Voters {
@@ -264,12 +239,12 @@ func (f facts) headless(d *diagnosis) {
 	if time.Duration(view.Answer.Leaderless) > settledAfter { // an earlier answer may be incomplete
 		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
 	}
-	f.quorumLost(d, view, missing, need-len(alive))
+	d.quorumLost(f, view, missing, need-len(alive))
 }
 
 const settledAfter = 10 * time.Second
 
-func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Member, need int) {
+func (d *diagnosis) quorumLost(f facts, view guest.Report, missing []mortise.Member, need int) {
 	group := view.Status.Group
 	all := f.list(missing)
 	if !view.Answer.Durable {
@@ -290,30 +265,7 @@ func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Mem
 		"with empty directories, then run  mortise recover %s", group)
 }
 
-// view returns the report of the member with the highest term, because that member has the newest
-// data about its group.
-func (f facts) view() guest.Report {
-	members := f.members()
-	return slices.MaxFunc(members, func(a, b guest.Report) int {
-		return cmp.Or(cmp.Compare(a.Status.Term, b.Status.Term),
-			cmp.Compare(len(a.Status.Voters), len(b.Status.Voters)))
-	})
-}
-
-func (f facts) named(m mortise.Member) string {
-	name := cmp.Or(m.Name, names(f.reports)[m.Address], "instance "+m.Instance)
-	return name + " at " + m.Address
-}
-
-func (f facts) list(members []mortise.Member) string {
-	var texts []string
-	for _, m := range members {
-		texts = append(texts, f.named(m))
-	}
-	return cmp.Or(strings.Join(texts, ", "), "none")
-}
-
-func (f facts) failed(d *diagnosis) {
+func (d *diagnosis) failed(f facts) {
 	for _, r := range f.answers() {
 		if r.Answer.Failed != "" {
 			d.why("%s at %s has failed: %s", r.Status.Name, r.Addr, r.Answer.Failed)
@@ -325,7 +277,7 @@ func (f facts) failed(d *diagnosis) {
 const clocksApart = time.Second
 
 // clocks reports wall clocks that differ by more than the round trips of the queries can explain.
-func (f facts) clocks(d *diagnosis) {
+func (d *diagnosis) clocks(f facts) {
 	answers := f.answers()
 	if len(answers) < 2 {
 		return

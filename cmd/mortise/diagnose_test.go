@@ -209,7 +209,7 @@ func TestEachOutcomeHasItsStep(t *testing.T) {
 	for outcome, want := range map[guest.Outcome]string{guest.Foreign: "the same secret",
 		guest.Refused: "start the instance", guest.Silent: "no firewall blocks", guest.OtherVersion: "the same version"} {
 		d := &diagnosis{}
-		facts{reports: []guest.Report{missing("a", outcome), missing("a", outcome)}}.begin(d)
+		d.begin(facts{reports: []guest.Report{missing("a", outcome), missing("a", outcome)}})
 		if len(d.Steps) != 1 || !strings.Contains(d.Steps[0], want) || len(d.Why) > 0 {
 			t.Errorf("%s: %+v", outcome, d)
 		}

@@ -1,24 +1,27 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"slices"
+	"errors"
+	"flag"
+	"io"
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/guest"
-	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/shown"
 )
 
-const (
-	secondLook = 1500 * time.Millisecond // longer than an election takes
-	waitedFor  = 5
-)
+type doctorOptions struct {
+	watch bool
+	every time.Duration
+}
 
-func doctor(ctx context.Context, c *call) error {
+func doctorFlags(o *doctorOptions, fs *flag.FlagSet) {
+	fs.BoolVar(&o.watch, "watch", false,
+		"repeat until Ctrl-C; the exit code is that of the last verdict")
+	fs.DurationVar(&o.every, "every", 5*time.Second, "with -watch: the time between two checkups")
+}
+
+func doctor(ctx context.Context, c *call, o doctorOptions) error {
 	key, err := c.word("")
 	if err != nil {
 		return err
@@ -29,8 +32,8 @@ func doctor(ctx context.Context, c *call) error {
 	}
 	defer g.Close()
 	look := func(ctx context.Context) (*checkup, error) { return c.checkUp(ctx, g, key) }
-	if c.doctor.watch {
-		return c.watchDoctor(ctx, look)
+	if o.watch {
+		return c.watchDoctor(ctx, o.every, look)
 	}
 	u, err := look(ctx)
 	if u != nil {
@@ -39,142 +42,52 @@ func doctor(ctx context.Context, c *call) error {
 	return err
 }
 
-type checkup struct {
-	*diagnosis
-	facts facts
-	keys  []hot
-}
-
-func (u *checkup) code() error {
-	if u.Well {
-		return nil
+// watchDoctor makes checkups until ctx ends. On a terminal each checkup replaces the previous one.
+// To other outputs a checkup is written only if its verdict differs from the previous verdict.
+// watchDoctor returns the last verdict as an error.
+func (c *call) watchDoctor(ctx context.Context, every time.Duration, look func(context.Context) (*checkup, error),
+) error {
+	if every < 100*time.Millisecond {
+		return usageError("-every must be at least 100ms")
 	}
-	return &exitError{code: exitNo}
-}
-
-// checkUp queries all instances. If it returns both a checkup and an error, the keys could not be
-// listed.
-func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checkup, error) {
-	f := c.examine(ctx, g)
-	for _, r := range f.reports {
-		if err := guest.Denied(r.Answer); err != nil {
-			return nil, err
+	screen := isTerminal(c.out) && !c.json
+	var last *checkup
+	for {
+		u, err := look(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		if errors.Is(err, mortise.ErrNotAllowed) {
+			return err
+		}
+		if screen || last == nil || u.verdict() != last.verdict() {
+			if err := c.tellWatched(u, screen); err != nil {
+				return err
+			}
+		}
+		if last = u; err != nil {
+			c.warn("doctor", err) // the keys could not be listed, but the next attempt may succeed
+		}
+		if !sleep(ctx, every) {
+			break
 		}
 	}
-	silent := slices.ContainsFunc(f.reports, func(r guest.Report) bool { return r.Outcome == guest.Silent })
-	if len(f.answers()) > 0 && (f.health == nil || silent) { // an election may be running, or a machine may be busy
-		sleep(ctx, secondLook)
-		f = c.examine(ctx, g)
+	if last == nil {
+		return ctx.Err()
 	}
-	u := &checkup{diagnosis: diagnose(f), facts: f}
-	var err error
-	if f.health != nil {
-		u.keys, err = c.waitedFor(ctx, g, key)
-		f.stuck(u.diagnosis, u.keys)
-	}
-	return u, err
+	return last.code()
 }
 
-type checkupShown struct {
-	*diagnosis
-	WaitedFor []hot // the keys that requests wait for, or the given key
-	Instances []seen
-}
-
-func (c *call) tellCheckup(u *checkup) error {
+func (c *call) tellWatched(u *checkup, screen bool) error {
 	if c.json {
-		return c.show(checkupShown{u.diagnosis, u.keys, allSeen(u.facts.reports)})
+		return c.tellCheckup(u)
 	}
-	c.tellDiagnosis(u.diagnosis, u.facts)
-	if len(u.keys) == 0 {
-		return nil
+	format := eventTime + "\n"
+	if screen {
+		format = "\x1b[H\x1b[2J" + format
 	}
-	return c.tellKeys(u.keys, u.facts)
-}
-
-func allSeen(reports []guest.Report) (list []seen) {
-	for _, r := range reports {
-		list = append(list, seenOf(r))
+	if _, err := io.WriteString(c.out, time.Now().UTC().Format(format)); err != nil {
+		return err
 	}
-	return list
-}
-
-func (c *call) examine(ctx context.Context, g *guest.Guest) facts {
-	reports, lookups, _ := c.survey(ctx, g)
-	return facts{reports, lookups, c.health(ctx, g, reports)}
-}
-
-// If key is empty, waitedFor returns the keys that requests wait for, the longest held first,
-// without keys that are held long by design. Otherwise it returns only the given key.
-func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys []hot, err error) {
-	if key != "" {
-		k, err := c.peek(ctx, g, key)
-		return []hot{hotOf(k)}, err
-	}
-	looked := 0
-	err = c.walk(ctx, g, "", func(k mortise.KeyInfo) bool {
-		if k.Waiting > 0 && !lasts(k) {
-			keys = append(keys, hotOf(k))
-		}
-		looked++
-		return looked < topKeys
-	})
-	slices.SortFunc(keys, topOrders()["held"])
-	return keys[:min(len(keys), waitedFor)], err
-}
-
-func lasts(k mortise.KeyInfo) bool {
-	return len(k.Queue) > 0 && k.Queue[0].Token != 0 && shown.Lasting(k.Queue[0].Labels)
-}
-
-func hotOf(k mortise.KeyInfo) hot {
-	h := hot{KeyInfo: k}
-	if k.Held > 0 && len(k.Queue) > 0 && !k.Queue[0].Since.IsZero() {
-		h.HeldFor = max(time.Since(k.Queue[0].Since), 0)
-	}
-	return h
-}
-
-func (c *call) tellDiagnosis(d *diagnosis, f facts) {
-	c.verdict(d.Well)
-	c.printf("%s\n", d.Problem)
-	for _, text := range d.Why {
-		c.printf("  %s\n", text)
-	}
-	c.printf("next safe step:\n")
-	for i, text := range d.Steps {
-		c.printf("  %d. %s\n", i+1, text)
-	}
-	c.printf("asked:\n")
-	for _, r := range f.reports {
-		who := string(r.Outcome)
-		if r.Status != nil {
-			who = fmt.Sprintf("%s, %s, leader %s", r.Status.Name, part(r.Status), cmp.Or(r.Status.Leader, "none"))
-		}
-		c.printf("  %s (by %s): %s\n", r.Addr, r.From, who)
-	}
-}
-
-func (c *call) tellKeys(keys []hot, f facts) error {
-	c.printf("waited for:\n")
-	for _, k := range keys {
-		if len(k.Queue) == 0 {
-			c.printf("  %s is free, and no request waits for it\n", k.Key)
-			continue
-		}
-		first := k.Queue[0]
-		if first.Token == 0 {
-			c.printf("  %s: it is not held, %d wait: %s is first, and waits for the end of the grace or for another of its "+
-				"keys (%s)\n", k.Key, k.Waiting, first.Holder, partsText(first.Part, first.Also))
-			continue
-		}
-		known := holderFate(first, f)
-		c.printf("  %s: %s %s it for %s (token %d, session %s, %q), %d wait\n    %s\n", k.Key, first.Holder,
-			holdsOrKeeps(first), short(k.HeldFor), uint64(first.Token), first.Session, first.Value, k.Waiting, known.text)
-		if k.Waiting > 0 && known.byForce {
-			c.printf("    to end it: stop %s, or  mortise unlock --force %s --token %d --reason \"...\"\n",
-				first.Holder, plain.Shell(k.Key), uint64(first.Token))
-		}
-	}
-	return nil
+	return c.tellCheckup(u)
 }

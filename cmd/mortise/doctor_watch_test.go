@@ -68,8 +68,8 @@ func TestAVerdictIsPrintedOnce(t *testing.T) {
 		}
 		looks := 0
 		var out bytes.Buffer
-		c := &call{out: &out, errs: &out, doctor: doctorOptions{watch: true, every: time.Second}}
-		err := c.watchDoctor(ctx, func(context.Context) (*checkup, error) {
+		c := &call{out: &out, errs: &out}
+		err := c.watchDoctor(ctx, time.Second, func(context.Context) (*checkup, error) {
 			if looks++; looks == len(verdicts) {
 				stop()
 			}
@@ -95,8 +95,8 @@ func TestAVerdictIsPrintedOnce(t *testing.T) {
 func TestAWatchThatEndsAtOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	c := &call{out: &bytes.Buffer{}, doctor: doctorOptions{watch: true, every: time.Second}}
-	err := c.watchDoctor(ctx, func(context.Context) (*checkup, error) { return nil, errors.New("cut short") })
+	c := &call{out: &bytes.Buffer{}}
+	err := c.watchDoctor(ctx, time.Second, func(context.Context) (*checkup, error) { return nil, errors.New("cut short") })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -5,22 +5,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/console"
+	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/tofu"
 )
 
 // This file is the HTTP API of an agent, called the door in this package. Its JSON has the form
-// that dialect.go describes.
+// that dialect.go describes. It also serves the page of package console, without forced unlocks,
+// and the metrics for Prometheus.
 
 const (
-	maxName = 256
-	// the time limit of /readyz and of queries to the leader; shorter than the timeouts of clients
-	answerSoon  = time.Second
+	maxName     = 256
 	lostLook    = 100 * time.Millisecond // interval between two checks of a held lease
 	stillAlive  = 5 * time.Second        // interval between two lines that contain only {}
 	unlockAsked = 5 * time.Second
@@ -89,6 +92,40 @@ func (d *door) handler(local bool) http.Handler {
 	return d.guard(routes(mux), local)
 }
 
+// observer returns the handler of -observe: the metrics, the page, /healthz and /readyz. If the
+// agent has tokens, every request must contain a token, and the Host header may contain any name.
+func (d *door) observer(local, tokens bool) http.Handler {
+	mux := http.NewServeMux()
+	options := d.page
+	if tokens {
+		options.Hosts = []string{"*"}
+	}
+	d.show(mux, options)
+	d.probes(mux)
+	return d.guard(routes(mux), local || tokens)
+}
+
+// show adds the metrics and the page to mux. They show the whole group, so programs with a derived
+// secret cannot read them.
+func (d *door) show(mux *http.ServeMux, options console.Options) {
+	page := http.StripPrefix(strings.TrimSuffix(pagePath, "/"), console.New(d.node, options))
+	mux.Handle("GET "+pagePath, forAgent(page))
+	mux.Handle("GET /metrics", forAgent(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		d.meter.write(w, d.node.Status())
+	})))
+}
+
+func forAgent(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if programOf(r) != nil {
+			refuse(w, fmt.Errorf("%w: it cannot see the agent's metrics or its page", errNotForPrograms))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // routes answers a request that has no route as all other errors are answered.
 func routes(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -145,6 +182,57 @@ func (d *door) probes(mux *http.ServeMux) {
 }
 
 func (d *door) from(r *http.Request) asks { return d.leases.from(programOf(r)) }
+
+// client returns the key under which the leases of a client are counted: its derived secret, its
+// token, or else the user of its connection.
+func (d *door) client(r *http.Request) any {
+	if p := programOf(r); p != nil {
+		return p
+	}
+	if number := d.tokens.which(r); number > 0 {
+		return number
+	}
+	return userOfConn(r)
+}
+
+// guard rejects requests from web pages other than the agent's own page, because any page can make
+// a browser send requests to an address of this machine. With anyHost, the Host header may contain
+// any name.
+func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		ip := net.ParseIP(strings.Trim(host, "[]"))
+		shown, _ := bearer(r)
+		no := func(code int, kind, text string) {
+			d.entry.refuse(w, r, func() { say(w, code, problem{text, kind, nil}) })
+		}
+		switch {
+		case fromPage(r):
+			no(http.StatusForbidden, "forbidden", "requests of web pages are refused, except those of this "+
+				"agent's own page")
+		case !anyHost && host != "localhost" && (ip == nil || !ip.IsLoopback()):
+			no(http.StatusForbidden, "forbidden", "use a loopback address or localhost, not "+strconv.Quote(r.Host))
+		case r.URL.Path == "/healthz":
+			next.ServeHTTP(w, r)
+		case credentials.IsDerived(shown):
+			d.admit(w, r, shown, next)
+		case d.tokens != nil && d.tokens.which(r) == 0:
+			challenge(w, r)
+			no(http.StatusUnauthorized, "no token", "send one of this agent's tokens, or a derived secret: "+
+				"Authorization: Bearer TOKEN")
+		case d.tokens == nil && r.Header.Get("Authorization") != "":
+			// A request with a misspelt derived secret must not get the agent's own rights.
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			no(http.StatusUnauthorized, "no token", "this agent has no tokens: send a derived secret "+
+				"(Authorization: Bearer msd1_...), or no Authorization")
+		default:
+			d.entry.admit(w, r, d.client(r), next.ServeHTTP)
+		}
+	})
+}
 
 // admit admits a request with a derived secret. Until the secret is known to be one of this
 // cluster's, the request is that of a stranger.
@@ -494,4 +582,8 @@ func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
 	list, more, err := d.from(r).keys(ctx, r.FormValue("prefix"))
 	return map[string]any{"keys": append([]mortise.KeyInfo{}, list...), "more": more}, err
+}
+
+func (d *door) tofu(w http.ResponseWriter, r *http.Request) {
+	tofu.Serve(w, r, tofuLocks{d.leases, programOf(r), d.client(r)}, refuse)
 }

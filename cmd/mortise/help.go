@@ -6,14 +6,12 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-func usage(out io.Writer) {
+func usage(out io.Writer, all []command) {
 	fmt.Fprint(out, "mortise COMMAND [flags] ...\n\n")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, cmd := range commands() {
+	for _, cmd := range all {
 		fmt.Fprintf(w, "  %s\t%s\n", cmd.name, cmd.about)
 	}
 	w.Flush()
@@ -22,23 +20,22 @@ func usage(out io.Writer) {
 		"and so on describe the cluster.\n")
 }
 
-func (c *call) help(cmd command) {
+func help(c *call, cmd command) {
 	fmt.Fprintf(c.out, "mortise %s\n%s\n\n", strings.TrimSpace(cmd.name+" [flags] "+cmd.args), cmd.about)
 	for line := range strings.Lines(cmd.examples) {
 		fmt.Fprintf(c.out, "  mortise %s\n", strings.TrimSpace(line))
 	}
-	fs := c.flagsOf(cmd)
+	fs, _ := cmd.flagsOf(c)
 	shared := map[string]bool{}
-	(&call{changed: map[string]string{}}).flagsOf(command{instance: cmd.instance}).VisitAll(func(f *flag.Flag) {
-		shared[f.Name] = true
-	})
-	c.list("flags of this command", fs, func(name string) bool { return !shared[name] })
-	c.list("flags that describe the cluster, and the variables that they replace", fs,
+	common, _ := command{instance: cmd.instance}.flagsOf(&call{changed: map[string]string{}})
+	common.VisitAll(func(f *flag.Flag) { shared[f.Name] = true })
+	listFlags(c.out, "flags of this command", fs, func(name string) bool { return !shared[name] })
+	listFlags(c.out, "flags that describe the cluster, and the variables that they replace", fs,
 		func(name string) bool { return shared[name] })
 }
 
-func (c *call) list(heading string, fs *flag.FlagSet, which func(name string) bool) {
-	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+func listFlags(out io.Writer, heading string, fs *flag.FlagSet, which func(name string) bool) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fs.VisitAll(func(f *flag.Flag) {
 		if !which(f.Name) {
 			return
@@ -54,69 +51,4 @@ func (c *call) list(heading string, fs *flag.FlagSet, which func(name string) bo
 		fmt.Fprintf(w, "  %s\t%s\n", strings.TrimSpace("-"+f.Name+" "+value), about)
 	})
 	w.Flush()
-}
-
-func noCommand(word string) error {
-	var names []string
-	for _, cmd := range commands() {
-		names = append(names, cmd.name)
-	}
-	text := "there is no command " + plain.Text(word)
-	if near := nearest(word, names); near != "" {
-		text += "; did you mean " + near + "?"
-	}
-	return usageError(text + "\nmortise help lists the commands")
-}
-
-func badFlag(cmd command, fs *flag.FlagSet, err error) error {
-	text := err.Error()
-	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
-		name = strings.TrimPrefix(name, "-")
-		var names []string
-		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-		text = "there is no flag -" + plain.Text(name)
-		if near := nearest(name, names); near != "" {
-			text += "; did you mean -" + near + "?"
-		}
-	}
-	return usageError(text + "\nmortise help " + cmd.name + " lists the flags")
-}
-
-// nearest returns the name that a misspelt word most likely stands for, or "". The name begins with
-// the word, or differs from the word in at most two letters and in less than half of its letters.
-func nearest(word string, names []string) string {
-	best, least := "", min(2, (len(word)-1)/2)
-	for _, name := range names {
-		if len(word) > 1 && strings.HasPrefix(name, word) {
-			return name
-		}
-		if d := distance(word, name); d <= least && (best == "" || d < least) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

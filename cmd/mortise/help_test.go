@@ -67,7 +67,7 @@ func TestExamplesAreCommandLines(t *testing.T) {
 			if words[0] != cmd.name {
 				t.Errorf("%s is no example of %s", line, cmd.name)
 			}
-			if _, err := parse(cmd, words[1:], io.Discard, io.Discard); err != nil && err != flag.ErrHelp {
+			if _, _, err := parse(cmd, words[1:], io.Discard, io.Discard); err != nil && err != flag.ErrHelp {
 				t.Errorf("mortise %s: %v", line, err)
 			}
 		}

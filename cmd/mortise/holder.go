@@ -59,14 +59,3 @@ func holderFate(s mortise.Standing, f facts) fate {
 	}
 	return fate{"nothing is known of its session yet", !shown.Lasting(s.Labels)}
 }
-
-// refusing returns the address of the instance of a name, if that address refuses connections.
-func (f facts) refusing(name string) string {
-	all := names(f.reports)
-	for _, r := range f.silent() {
-		if r.Outcome == guest.Refused && all[r.Addr] == name {
-			return r.Addr
-		}
-	}
-	return ""
-}

@@ -90,7 +90,7 @@ func TestKeptLocksAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := &diagnosis{Well: true}
-		f.stuck(d, keys)
+		d.stuck(f, keys)
 		for what, texts := range map[string][2]string{ // if kept, and otherwise
 			keyRow(k, now)[1]:                    {"b (keeps it)", "b"},
 			standingRow(0, k.Queue[0], now)[3]:   {"keeps", "holds"},

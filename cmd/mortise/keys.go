@@ -78,6 +78,11 @@ func ofTick(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && k.Queue[0].Labels[shown.PurposeLabel] == shown.Tick
 }
 
+// lasts reports whether the first holder holds the key long by design.
+func lasts(k mortise.KeyInfo) bool {
+	return len(k.Queue) > 0 && k.Queue[0].Token != 0 && shown.Lasting(k.Queue[0].Labels)
+}
+
 func cmpErr(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -45,7 +45,7 @@ type lease struct {
 	timer    *time.Timer
 	locks    map[mortise.Token]holding
 	requests requests
-	lasts    bool // see lasting.go
+	lasts    bool // see leases.lasting
 	asking   int  // calls between lasting and the function that it returns
 	ctx      context.Context
 	end      context.CancelCauseFunc
@@ -74,6 +74,64 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 		})
 	}
 	return l, nil
+}
+
+// lasting returns the lease with this id, or opens it. Neither requests nor a connection keep it:
+// it exists until finish or drop ends it, or for the time most, if that is not zero. The caller
+// calls acquire, and then the returned function, which ends the lease if it has no lock.
+func (ls *leases) lasting(client any, id, name string, most time.Duration) (done func(), err error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.all[id]
+	if l == nil {
+		l = newLease(client, id, name)
+		if err = ls.add(l); err != nil {
+			ls.sweep()
+			err = ls.add(l)
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.lasts = true
+		if most > 0 {
+			l.timer = time.AfterFunc(most, func() { ls.drop(id, l.lost("held its lock for its longest time, "+most.String())) })
+		}
+	}
+	l.asking++
+	return func() {
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		if l.asking--; l.asking == 0 && len(l.locks) == 0 && ls.all[id] == l {
+			ls.remove(l, "")
+		}
+	}, nil
+}
+
+// sweep ends the lasting leases that have lost all their locks. They are kept until their places
+// are needed, so that the unlock can report the loss. The caller must hold mu.
+func (ls *leases) sweep() {
+	for _, l := range ls.all {
+		if l.lasts && l.asking == 0 && !l.holds() {
+			ls.remove(l, "")
+		}
+	}
+}
+
+// holds reports whether the lease has a lock that is not lost. The caller must hold mu.
+func (l *lease) holds() bool {
+	for _, lock := range l.locks {
+		if lock.Err() == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (ls *leases) holds(id string) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.all[id]
+	return l != nil && l.holds()
 }
 
 func newLease(client any, id, name string) *lease {
@@ -359,6 +417,24 @@ func (ls *leases) release(ctx context.Context, by *program, id string, token mor
 		l.forget(token)
 	}
 	return err
+}
+
+// finish unlocks a lasting lease and ends it. If no lock of it was held, it reports false with the
+// error of the lock, and the lease stays.
+func (ls *leases) finish(ctx context.Context, by *program, id string) (ended bool, err error) {
+	l, err := ls.find(by, id)
+	if err != nil {
+		return false, nil
+	}
+	ls.mu.Lock()
+	locks := slices.Collect(maps.Values(l.locks))
+	ls.mu.Unlock()
+	for _, lock := range locks {
+		if err = lock.Unlock(ctx); err == nil {
+			return ls.drop(id, ""), nil
+		}
+	}
+	return false, err
 }
 
 func (l *lease) lost(how string) string {

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file diagnoses a cluster that has a leader. The headline is the worst problem, and the next
-// step for this problem comes first.
+// This file finds what is wrong in a cluster that has a leader.
 
 type trouble struct {
 	rank rank
@@ -41,42 +38,7 @@ const (
 	entryUnresolved // an entry of Join leads nowhere
 )
 
-func (f facts) led(d *diagnosis, by guest.Report) {
-	leads := plain.Sprintf("%s leads group %s", by.Status.Leader, by.Status.Group)
-	all := slices.Concat(f.instanceTroubles(by), f.voterTroubles(by), f.missingTroubles())
-	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.rank, b.rank) })
-	if d.Well = len(all) == 0; d.Well {
-		d.Problem = leads
-		if left := f.grace(); left > 0 {
-			d.Problem += ", which is in its grace: it is new, and grants locks in about " + short(left)
-			d.step("wait for about %s: until then a holder of an earlier group may rely on its lock", short(left))
-		}
-		d.step("%s", f.health.Advice)
-		return
-	}
-	d.Problem = all[0].what
-	d.why("%s", leads)
-	for _, t := range all[1:] {
-		d.why("%s", t.what)
-	}
-	for _, r := range f.missingAt() {
-		d.why("%s", r)
-	}
-	if f.health.Change != "" {
-		d.why("voters: %s", f.health.Change)
-	}
-	advice := f.health.Advice
-	for _, t := range all {
-		if next := cmp.Or(t.next, advice); next != "" && !slices.Contains(d.Steps, next) {
-			d.step("%s", next)
-		}
-	}
-	if advice != "" && !slices.Contains(d.Steps, advice) {
-		d.step("%s", advice)
-	}
-}
-
-func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
+func instanceTroubles(f facts, by guest.Report) (all []trouble) {
 	add := func(rank rank, next, format string, args ...any) {
 		all = append(all, trouble{rank, plain.Sprintf(format, args...), next})
 	}
@@ -102,20 +64,11 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 				s.Address, s.Namesake)
 		}
 	}
-	return append(all, f.unresolved()...)
-}
-
-// grace returns the time until a new group grants locks. Zero means that it does. The grace is a
-// phase of each new group, and no trouble.
-func (f facts) grace() (left time.Duration) {
-	for _, r := range f.answers() {
-		left = max(left, r.Status.GraceFor)
-	}
-	return left
+	return append(all, unresolved(f)...)
 }
 
 // unresolved returns one trouble for all instances that report the same entries of Join.
-func (f facts) unresolved() (all []trouble) {
+func unresolved(f facts) (all []trouble) {
 	said := map[string][]string{}
 	var order []string
 	for _, r := range f.answers() {
@@ -134,7 +87,7 @@ func (f facts) unresolved() (all []trouble) {
 	return all
 }
 
-func (f facts) voterTroubles(by guest.Report) (all []trouble) {
+func voterTroubles(f facts, by guest.Report) (all []trouble) {
 	for _, d := range f.disks() {
 		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d),
 			plain.Sprintf("%s: %s", d.Name, d.Remedy)})
@@ -181,7 +134,7 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	return all
 }
 
-func (f facts) missingTroubles() (all []trouble) {
+func missingTroubles(f facts) (all []trouble) {
 	first := f.answers()[0]
 	next := "start the instances that are missing, or set Replicas to the number that you mean to run, on all of them"
 	for _, r := range f.silent() {
@@ -205,29 +158,8 @@ func (f facts) missingTroubles() (all []trouble) {
 	return all
 }
 
-const longHeld = 30 * time.Second
-
-// stuck reports a key that has been held for long while requests wait. The key becomes the headline
-// unless there is a worse problem.
-func (f facts) stuck(d *diagnosis, keys []hot) {
-	for _, k := range keys {
-		if !d.Well || k.Waiting == 0 || k.HeldFor < longHeld || lasts(k.KeyInfo) || !holderFate(k.Queue[0], f).byForce {
-			continue
-		}
-		d.why("%s", d.Problem)
-		has := "held"
-		if k.Queue[0].Kept {
-			has = "kept"
-		}
-		d.Well, d.Problem = false, plain.Sprintf("%s has %s %s for %s while others wait", k.Queue[0].Holder, has, k.Key,
-			short(k.HeldFor))
-		d.Steps = append([]string{plain.Sprintf("see what %s does under the lock; if it does not end, "+
-			"stop it and then end the hold by force, as shown below", k.Queue[0].Holder)}, d.Steps...)
-	}
-}
-
-func (f facts) missingAt() (list []string) {
-	if len(f.missingTroubles()) == 0 {
+func missingAt(f facts) (list []string) {
+	if len(missingTroubles(f)) == 0 {
 		return nil
 	}
 	for _, r := range f.silent() {

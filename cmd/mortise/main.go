@@ -43,15 +43,6 @@ import (
 	"syscall"
 )
 
-type command struct {
-	name, args, about string
-	examples          string // one on each line, without the word mortise
-	run               func(ctx context.Context, c *call) error
-	flags             func(c *call, fs *flag.FlagSet) // nil means none
-	instance          bool                            // accepts the flags of an instance
-	program           bool                            // a program may follow --
-}
-
 func main() {
 	if os.Args[0] == watchdogName {
 		os.Exit(watchdog(os.Args))
@@ -66,7 +57,7 @@ func main() {
 // process.
 func Main(ctx context.Context, args []string, out, errs io.Writer) int {
 	if len(args) == 0 || len(args) == 1 && (args[0] == "help" || args[0] == "-h" || args[0] == "--help") {
-		usage(out)
+		usage(out, commands())
 		if len(args) == 0 {
 			return exitUsage
 		}
@@ -75,19 +66,21 @@ func Main(ctx context.Context, args []string, out, errs io.Writer) int {
 	if args[0] == "help" {
 		args = []string{args[1], "-h"}
 	}
+	var names []string
 	for _, cmd := range commands() {
+		names = append(names, cmd.name)
 		if cmd.name != args[0] {
 			continue
 		}
-		c, err := parse(cmd, args[1:], out, errs)
+		c, run, err := parse(cmd, args[1:], out, errs)
 		if err == flag.ErrHelp {
-			c.help(cmd)
+			help(c, cmd)
 			return exitOK
 		}
 		if err == nil {
-			err = cmd.run(ctx, c)
+			err = run(ctx, c)
 		}
 		return report(errs, cmd.name, err)
 	}
-	return report(errs, "", noCommand(args[0]))
+	return report(errs, "", noCommand(args[0], names))
 }

@@ -19,9 +19,9 @@ type membersOptions struct {
 	after string
 }
 
-func membersFlags(c *call, fs *flag.FlagSet) {
-	fs.IntVar(&c.members.limit, "n", 100, "rows; 0 means all")
-	fs.StringVar(&c.members.after, "after", "", "begin after this session; the last line of a list names it")
+func membersFlags(o *membersOptions, fs *flag.FlagSet) {
+	fs.IntVar(&o.limit, "n", 100, "rows; 0 means all")
+	fs.StringVar(&o.after, "after", "", "begin after this session; the last line of a list names it")
 }
 
 type memberList struct {
@@ -31,8 +31,8 @@ type memberList struct {
 	next    string // the last session of this page; empty on the last page
 }
 
-func members(ctx context.Context, c *call) error {
-	from, err := c.members.from()
+func members(ctx context.Context, c *call, o membersOptions) error {
+	from, err := o.from()
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func members(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	all, err := c.memberList(ctx, g, reports, from)
+	all, err := c.memberList(ctx, g, reports, from, o.limit)
 	if denied := (*mortise.NotAllowedError)(nil); errors.As(err, &denied) {
 		return err
 	}
@@ -73,7 +73,7 @@ func (o membersOptions) from() (*query.SessionCursor, error) {
 // memberList reads the list of members from the leader page by page, through an instance that
 // reports a leader.
 func (c *call) memberList(ctx context.Context, g *guest.Guest, reports []guest.Report,
-	at *query.SessionCursor,
+	at *query.SessionCursor, limit int,
 ) (all memberList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -82,7 +82,7 @@ func (c *call) memberList(ctx context.Context, g *guest.Guest, reports []guest.R
 		if r.Status == nil || r.Status.Leader == "" || !r.Status.Attached || ctx.Err() != nil {
 			continue
 		}
-		if all, err = c.pages(ctx, g, r.Addr, at); err == nil {
+		if all, err = c.pages(ctx, g, r.Addr, at, limit); err == nil {
 			return all, nil
 		}
 		if denied := (*mortise.NotAllowedError)(nil); errors.As(err, &denied) {
@@ -92,10 +92,10 @@ func (c *call) memberList(ctx context.Context, g *guest.Guest, reports []guest.R
 	return all, err
 }
 
-func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query.SessionCursor,
+func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query.SessionCursor, limit int,
 ) (all memberList, err error) {
 	var more bool
-	all.members, more, err = paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.Member, _ page,
+	all.members, more, err = paged(limit, at, func(at *query.SessionCursor) (list []mortise.Member, _ page,
 		err error) {
 		answer, err := guest.Ask(ctx, g, addr, query.AdminClient.Members, &query.PageRequest{From: at})
 		if err != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"net/http"
 	"os"
 	"os/exec"
@@ -56,12 +57,14 @@ func TestEveryClientSaysEveryPart(t *testing.T) {
 	i, api := openInn(t, nil, standard), readAPI(t)
 	described := api.Paths["/v1/lock"]["post"].RequestBody.Content["application/json"].Schema
 	for name, w := range wordings() {
-		c, err := parse(commandNamed("run"), w.flags, nil, nil)
+		cmd, o := commandNamed("run"), runOptions{}
+		cmd.options = func(fs *flag.FlagSet) action { runFlags(&o, fs); return nil }
+		c, _, err := parse(cmd, w.flags, nil, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got := append([]mortise.Part{{Key: c.words[0], Mode: c.run.mode, Tree: c.run.tree}},
-			c.run.also...); !slices.Equal(got, w.want) {
+		if got := append([]mortise.Part{{Key: c.words[0], Mode: o.mode, Tree: o.tree}},
+			o.also...); !slices.Equal(got, w.want) {
 			t.Errorf("%s: the command asks for %+v", name, got)
 		}
 		var body object

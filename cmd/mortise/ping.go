@@ -20,8 +20,8 @@ const maxPings = 100_000
 
 type pingOptions struct{ count int }
 
-func pingFlags(c *call, fs *flag.FlagSet) {
-	fs.IntVar(&c.ping.count, "n", 20, "how many locks to take, one after the other")
+func pingFlags(o *pingOptions, fs *flag.FlagSet) {
+	fs.IntVar(&o.count, "n", 20, "how many locks to take, one after the other")
 }
 
 type pinged struct {
@@ -32,12 +32,12 @@ type pinged struct {
 	P99    float64 `json:"p99_seconds"`
 }
 
-func ping(ctx context.Context, c *call) error {
+func ping(ctx context.Context, c *call, o pingOptions) error {
 	prefix, err := c.word(pingPrefix)
 	if err != nil {
 		return err
 	}
-	if c.ping.count < 1 || c.ping.count > maxPings {
+	if o.count < 1 || o.count > maxPings {
 		return usageError(fmt.Sprintf("-n must be from 1 to %d", maxPings))
 	}
 	g, err := c.guest()
@@ -45,7 +45,7 @@ func ping(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	took, failed := c.pings(ctx, g, prefix+rand.Text())
+	took, failed := c.pings(ctx, g, prefix+rand.Text(), o.count)
 	if ctx.Err() != nil && len(took) > 0 {
 		ctx, failed = context.WithoutCancel(ctx), nil // Ctrl-C ends only the measurement
 	}
@@ -63,7 +63,7 @@ func ping(ctx context.Context, c *call) error {
 
 // pings returns the duration of each pair of lock and unlock, up to the first failure. The first
 // pair also opens the session and is not counted.
-func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []time.Duration, err error) {
+func (c *call) pings(ctx context.Context, g *guest.Guest, key string, count int) (took []time.Duration, err error) {
 	opening, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
 	s, err := g.Session(opening)
@@ -75,7 +75,7 @@ func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []ti
 		defer cancel()
 		_ = s.Close(closing) // if this fails, the session expires
 	}()
-	for i := range c.ping.count + 1 {
+	for i := range count + 1 {
 		began := time.Now()
 		if err := c.pingOnce(ctx, s, key); err != nil {
 			return took, fmt.Errorf("lock %d: %w", i, err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/credentials"
-	"github.com/mortise-lock/mortise/internal/guest"
 )
 
 // This file is the pool of guests of an agent. A program that sends a derived secret to the HTTP
@@ -27,8 +26,6 @@ const (
 	maxPrograms = 64
 	programIdle = time.Minute // time after which an unused guest is closed
 	openWithin  = 10 * time.Second
-	openAgain   = 100 * time.Millisecond
-	closeWithin = 3 * time.Second // limit for ending a guest's session; if exceeded, its locks expire
 )
 
 type programs struct {
@@ -51,10 +48,9 @@ type programs struct {
 type program struct {
 	pool    *programs
 	sum     [sha256.Size]byte
-	opened  chan struct{} // closed when the attempt to open has ended; err, guest and session are set before
+	opened  chan struct{} // closed when the attempt to open has ended; err and derived are set before
 	err     error
-	guest   *guest.Guest
-	session *guest.Session
+	derived // of an open program
 	puts    madePuts
 
 	using int         // running requests and leases

@@ -32,28 +32,28 @@ type runOptions struct {
 	value string
 }
 
-func runFlags(c *call, fs *flag.FlagSet) {
-	fs.BoolVar(&c.run.try, "n", false, "do not wait: exit with 120 if the lock is held")
-	fs.DurationVar(&c.run.wait, "w", 0,
+func runFlags(o *runOptions, fs *flag.FlagSet) {
+	fs.BoolVar(&o.try, "n", false, "do not wait: exit with 120 if the lock is held")
+	fs.DurationVar(&o.wait, "w", 0,
 		"wait at most so long, then exit with 120, or with 122 if there was no leader; 0 means without limit")
-	fs.TextVar(&c.run.mode, "mode", mortise.Exclusive,
+	fs.TextVar(&o.mode, "mode", mortise.Exclusive,
 		`how to lock the key: exclusive, shared, upgradable, or permits of a semaphore, as "2 of 5"`)
-	fs.BoolVar(&c.run.tree, "tree", false, "the key is a node of a tree: also exclude the nodes below it")
+	fs.BoolVar(&o.tree, "tree", false, "the key is a node of a tree: also exclude the nodes below it")
 	fs.Func("also", "a further key, granted at the same moment: KEY, or KEY,mode=shared, or KEY,mode=shared,tree; "+
 		"repeat the flag for more", func(v string) error {
 		part, err := partOf(v)
-		c.run.also = append(c.run.also, part)
+		o.also = append(o.also, part)
 		return err
 	})
-	fs.DurationVar(&c.run.grace, "kill-after", 5*time.Second,
+	fs.DurationVar(&o.grace, "kill-after", 5*time.Second,
 		"when the lock is lost the command gets TERM, and after this time KILL")
-	fs.StringVar(&c.run.value, "value", "",
+	fs.StringVar(&o.value, "value", "",
 		"text shown with the hold (the name of the command and its process ID)")
 }
 
-func runUnderLock(ctx context.Context, c *call) error {
+func runUnderLock(ctx context.Context, c *call, o runOptions) error {
 	key, err := c.key()
-	switch o := c.run; {
+	switch {
 	case err != nil:
 		return err
 	case len(c.program) == 0:
@@ -75,11 +75,11 @@ func runUnderLock(ctx context.Context, c *call) error {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, passedOn()...)
 	defer signal.Stop(signals)
-	s, lock, err := c.take(g, key, signals)
+	s, lock, err := c.take(o, g, key, signals)
 	if err != nil {
 		return err
 	}
-	code, err := c.under(lock, path, signals)
+	code, err := c.under(o, lock, path, signals)
 	give := c.within
 	if lock.Err() != nil {
 		give = finalWait // the leader may be unreachable
@@ -98,7 +98,8 @@ func runUnderLock(ctx context.Context, c *call) error {
 	return err
 }
 
-func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock, error) {
+func (c *call) take(o runOptions, g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock,
+	error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	asking, done := make(chan struct{}), make(chan struct{})
@@ -112,8 +113,8 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	}()
 	heard := sync.OnceFunc(func() { close(asking); <-done }) // after this call, the goroutine receives no signal
 	defer heard()
-	wait := c.run.wait
-	if c.run.try {
+	wait := o.wait
+	if o.try {
 		wait = max(c.within, 3*time.Second) // enough time for the reply
 	}
 	if wait > 0 {
@@ -125,12 +126,12 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	if err != nil {
 		return nil, nil, interrupted(ctx, err)
 	}
-	value := c.run.value
+	value := o.value
 	if value == "" {
 		value = fmt.Sprintf("%s, process %d", filepath.Base(c.program[0]), os.Getpid())
 	}
 	lock, err := s.Acquire(ctx, mortise.Request{
-		Key: key, Try: c.run.try, Mode: c.run.mode, Tree: c.run.tree, Also: c.run.also, Value: value,
+		Key: key, Try: o.try, Mode: o.mode, Tree: o.tree, Also: o.also, Value: value,
 	})
 	heard()
 	if err == nil && interrupted(ctx, nil) == nil {
@@ -154,7 +155,7 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 // under runs the command while the lock is held. It returns the exit code of the command.
-func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (code int, err error) {
+func (c *call) under(o runOptions, lock *guest.Lock, path string, signals <-chan os.Signal) (code int, err error) {
 	if err := lock.Err(); err != nil {
 		return 0, &exitError{exitLost, "the lock was lost before the command could begin: " + err.Error()}
 	}
@@ -179,9 +180,9 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 			}
 		case <-gone:
 			gone, lost = nil, lock.Err()
-			c.warn("run", fmt.Errorf("%w: the command is asked to end, and killed in %v", lost, c.run.grace))
+			c.warn("run", fmt.Errorf("%w: the command is asked to end, and killed in %v", lost, o.grace))
 			command.lose()
-			timer := time.NewTimer(c.run.grace)
+			timer := time.NewTimer(o.grace)
 			defer timer.Stop()
 			kill = timer.C
 		case <-kill:

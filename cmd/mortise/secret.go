@@ -19,21 +19,20 @@ type secretOptions struct {
 	member bool
 }
 
-func secretFlags(c *call, fs *flag.FlagSet) {
+func secretFlags(o *secretOptions, fs *flag.FlagSet) {
 	fs.Func("allow", "a right of the derived secret: read, write, lock or force, and a key or a prefix and *, "+
 		"as in 'lock cron/*'; may be repeated", func(v string) error {
-		c.secret.allow = append(c.secret.allow, v)
+		o.allow = append(o.allow, v)
 		return nil
 	})
-	fs.BoolVar(&c.secret.member, "member", false, "derive a secret that starts an instance, which locks "+
+	fs.BoolVar(&o.member, "member", false, "derive a secret that starts an instance, which locks "+
 		"everything and never founds, votes or serves")
-	fs.StringVar(&c.secret.name, "for", "", "name of the user of the derived secret, as audit logs show it")
-	fs.StringVar(&c.secret.until, "until", "", "when the derived secret ends: a time as 2027-01-31T18:00:00Z, "+
+	fs.StringVar(&o.name, "for", "", "name of the user of the derived secret, as audit logs show it")
+	fs.StringVar(&o.until, "until", "", "when the derived secret ends: a time as 2027-01-31T18:00:00Z, "+
 		"or how long from now, as 720h (never)")
 }
 
-func secret(_ context.Context, c *call) error {
-	o := c.secret
+func secret(_ context.Context, c *call, o secretOptions) error {
 	if len(c.words) > 0 {
 		return usageError("too many words: write each right in quotes after its own -allow, as in -allow 'lock cron/*'")
 	}

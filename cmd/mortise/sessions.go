@@ -16,11 +16,11 @@ type sessionShown struct {
 	Silent *float64 `json:"silent_seconds,omitempty"` // absent if the leader does not know
 }
 
-func sessions(ctx context.Context, c *call) error {
+func sessions(ctx context.Context, c *call, o membersOptions) error {
 	if len(c.words) > 0 {
 		return usageError("sessions takes no words, only flags")
 	}
-	from, err := c.members.from()
+	from, err := o.from()
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func sessions(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	all, next, err := c.sessionPages(ctx, g, from)
+	all, next, err := c.sessionPages(ctx, g, from, o.limit)
 	if err != nil {
 		return err
 	}
@@ -53,9 +53,9 @@ func sessions(ctx context.Context, c *call) error {
 
 // sessionPages reads the sessions from the leader page by page. If there are more sessions, next
 // is the session after which the next page begins.
-func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor,
+func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor, limit int,
 ) (all []mortise.SessionInfo, next string, err error) {
-	all, more, err := paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,
+	all, more, err := paged(limit, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,
 		err error) {
 		answer, err := put(ctx, c, g, query.AdminClient.Sessions, &query.PageRequest{From: at})
 		if err == nil {

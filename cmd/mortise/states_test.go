@@ -415,7 +415,7 @@ func (s *stage) doctorSays() string {
 				s.t.Fatal(err)
 			}
 			if k.Waiting > 0 && !lasts(k) && k.Held > 0 {
-				f.stuck(d, []hot{hotOf(k)})
+				d.stuck(f, []hot{hotOf(k)})
 				if !s.state.calm { // in calm states the lock changes hands, so its holder differs each time
 					fates += ". " + k.Key + ": " + holderFate(k.Queue[0], f).text
 				}

@@ -27,7 +27,7 @@ func record(all map[string]func(c *call) error) []byte {
 		var tables string
 		for _, json := range []bool{false, true} {
 			var out, errs bytes.Buffer
-			c := &call{out: &out, errs: &errs, json: json, top: topOptions{rows: 2, by: "held"}, words: []string{"w"}}
+			c := &call{out: &out, errs: &errs, json: json, words: []string{"w"}}
 			err := all[what](c)
 			said := out.String() + errs.String()
 			if err != nil {
@@ -105,7 +105,7 @@ func TestTextsAreAsRecorded(t *testing.T) {
 				}
 				all["key "+what+", holder "+whose] = func(c *call) error {
 					d := &diagnosis{Well: true, Problem: "all is well", Steps: []string{"do nothing"}}
-					f.stuck(d, []hot{hotOf(k)})
+					d.stuck(f, []hot{hotOf(k)})
 					if whose == "alive" {
 						c.printf("%s\n%s\n", strings.Join(keyRow(k, now), "|"), strings.Join(standingRow(3, s, now), "|"))
 					}
@@ -123,7 +123,7 @@ func TestTextsAreAsRecorded(t *testing.T) {
 					Queue: []mortise.Standing{standings()["held"]}}}
 				change(&k)
 				d := &diagnosis{Well: true, Problem: "all is well", Steps: []string{"do nothing"}}
-				f.stuck(d, []hot{k, k})
+				d.stuck(f, []hot{k, k})
 				return c.tellCheckup(&checkup{diagnosis: d, facts: f, keys: []hot{k}})
 			}
 		}
@@ -163,9 +163,9 @@ func ofMembers(now time.Time) map[string]func(c *call) error {
 			return c.tellCheckup(&checkup{diagnosis: d, facts: facts{reports: reports}})
 		},
 		"checkup of nothing": func(c *call) error { return c.tellCheckup(&checkup{diagnosis: &diagnosis{Well: true}}) },
-		"top":                func(c *call) error { return c.showTop("", keys, false) },
-		"top of a prefix":    func(c *call) error { return c.showTop("pre", keys, true) },
-		"top of few":         func(c *call) error { return c.showTop("", keys[:1], true) },
+		"top":                func(c *call) error { return c.showTop(topOptions{rows: 2, by: "held"}, "", keys, false) },
+		"top of a prefix":    func(c *call) error { return c.showTop(topOptions{rows: 2, by: "held"}, "pre", keys, true) },
+		"top of few":         func(c *call) error { return c.showTop(topOptions{rows: 2, by: "held"}, "", keys[:1], true) },
 		"ping":               func(c *call) error { return c.showPings(pinged{"n", 3, 0.001, 0.002, 0.0031}) },
 		"ping, no leader":    func(c *call) error { return c.showPings(pinged{Locks: 3}) },
 		"secret":             func(c *call) error { return c.tell("a secret", "\none\ntwo\n") },

@@ -14,6 +14,10 @@ import (
 // tokenLeast is the minimum length of a token in bytes. In base64, 22 characters hold 128 bits.
 const tokenLeast = 22
 
+// agentToken is the name of the variable that contains a token. With _FILE appended, it is the name
+// of the variable that contains the path of a file of tokens.
+const agentToken = prefix + "_AGENT_TOKEN"
+
 // tokens contains the hashes of the accepted tokens, one for each client. Nil means that no token
 // is needed.
 type tokens [][sha256.Size]byte
@@ -85,16 +89,4 @@ type programKey struct{}
 func programOf(r *http.Request) *program {
 	p, _ := r.Context().Value(programKey{}).(*program)
 	return p
-}
-
-// client returns the key under which the leases of a client are counted: its derived secret, its
-// token, or else the user of its connection.
-func (d *door) client(r *http.Request) any {
-	if p := programOf(r); p != nil {
-		return p
-	}
-	if number := d.tokens.which(r); number > 0 {
-		return number
-	}
-	return userOfConn(r)
 }

@@ -23,11 +23,11 @@ type topOptions struct {
 	by    string
 }
 
-func topFlags(c *call, fs *flag.FlagSet) {
-	fs.DurationVar(&c.top.every, "every", 2*time.Second, "time between two looks")
-	fs.IntVar(&c.top.rows, "n", 20, "rows")
-	fs.IntVar(&c.top.count, "count", 0, "end after so many looks; 0 means at Ctrl-C")
-	fs.StringVar(&c.top.by, "by", "waiting",
+func topFlags(o *topOptions, fs *flag.FlagSet) {
+	fs.DurationVar(&o.every, "every", 2*time.Second, "time between two looks")
+	fs.IntVar(&o.rows, "n", 20, "rows")
+	fs.IntVar(&o.count, "count", 0, "end after so many looks; 0 means at Ctrl-C")
+	fs.StringVar(&o.by, "by", "waiting",
 		"order: waiting, held (longest held) or changes (of hands, seen between looks)")
 }
 
@@ -37,13 +37,13 @@ type hot struct {
 	Changes int           // how often the first holder differed between two successive readings
 }
 
-func top(ctx context.Context, c *call) error {
+func top(ctx context.Context, c *call, o topOptions) error {
 	prefix, err := c.word("")
 	if err != nil {
 		return err
 	}
-	less, ok := topOrders()[c.top.by]
-	if !ok || c.top.rows < 1 || c.top.every < 100*time.Millisecond {
+	less, ok := topOrders()[o.by]
+	if !ok || o.rows < 1 || o.every < 100*time.Millisecond {
 		return usageError("-by must be waiting, held or changes, -n at least 1, and -every at least 100ms")
 	}
 	g, err := c.guest()
@@ -59,18 +59,18 @@ func top(ctx context.Context, c *call) error {
 		}
 		if err == nil {
 			slices.SortFunc(keys, less)
-			err = c.showTop(prefix, keys, more)
+			err = c.showTop(o, prefix, keys, more)
 		}
-		if err != nil && (look == 1 || c.top.count > 0) {
+		if err != nil && (look == 1 || o.count > 0) {
 			return err
 		}
 		if err != nil {
 			c.warn("top", err)
 		}
-		if look == c.top.count {
+		if look == o.count {
 			return nil
 		}
-		if !sleep(ctx, c.top.every) {
+		if !sleep(ctx, o.every) {
 			return nil
 		}
 	}
@@ -131,12 +131,12 @@ type topShown struct {
 	Top                 []hot
 }
 
-func (c *call) showTop(prefix string, keys []hot, more bool) error {
+func (c *call) showTop(o topOptions, prefix string, keys []hot, more bool) error {
 	held, waiting := 0, 0
 	for _, h := range keys {
 		held, waiting = held+h.Held, waiting+h.Waiting
 	}
-	shown := keys[:min(len(keys), c.top.rows)]
+	shown := keys[:min(len(keys), o.rows)]
 	if c.json {
 		return c.show(topShown{time.Now(), len(keys), held, waiting, more, shown})
 	}
@@ -152,7 +152,7 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 		which = "first " + which
 	}
 	fmt.Fprintf(&b, "%s  %d %s, %d holds, %d waiting; by %s\n", time.Now().UTC().Format(eventTime), len(keys), which,
-		held, waiting, c.top.by)
+		held, waiting, o.by)
 	var rows [][]string
 	for _, h := range shown {
 		row := keyRow(h.KeyInfo, time.Now())

@@ -19,16 +19,16 @@ type unlockOptions struct {
 	reason string
 }
 
-func unlockFlags(c *call, fs *flag.FlagSet) {
-	fs.BoolVar(&c.unlock.force, "force", false,
+func unlockFlags(o *unlockOptions, fs *flag.FlagSet) {
+	fs.BoolVar(&o.force, "force", false,
 		"required: the holder may still be working, and then only the token protects the resource")
 	fs.Func("token", "token of the hold to end, as get shows it", func(v string) (err error) {
-		c.unlock.token, err = strconv.ParseUint(v, 10, 64)
+		o.token, err = strconv.ParseUint(v, 10, 64)
 		return err
 	})
-	fs.BoolVar(&c.unlock.all, "all", false,
+	fs.BoolVar(&o.all, "all", false,
 		"instead of --token: end every hold of the keys that begin with KEY, also holds that begin meanwhile")
-	fs.StringVar(&c.unlock.reason, "reason", "", "the reason, which the holder and the leader's log are given")
+	fs.StringVar(&o.reason, "reason", "", "the reason, which the holder and the leader's log are given")
 }
 
 // endedShown is a hold that a command has ended, or has not found.
@@ -38,21 +38,21 @@ type endedShown struct {
 	Ended bool
 }
 
-func unlock(ctx context.Context, c *call) error {
-	key, err := c.unlockKey()
+func unlock(ctx context.Context, c *call, o unlockOptions) error {
+	key, err := c.unlockKey(o.all)
 	switch {
 	case err != nil:
 		return err
-	case !c.unlock.force:
+	case !o.force:
 		return usageError("--force is missing: this ends a hold of another process")
-	case c.unlock.token == 0 && !c.unlock.all:
+	case o.token == 0 && !o.all:
 		return usageError("--token is missing: mortise get " + plain.Shell(key) +
 			" shows it; it ensures that no later hold is ended")
-	case c.unlock.token != 0 && c.unlock.all:
+	case o.token != 0 && o.all:
 		return usageError("--all ends every hold, and --token names one: give one of them")
-	case c.unlock.reason == "":
+	case o.reason == "":
 		return usageError("--reason is missing: give one for the holder and the leader's log")
-	case !plain.Is(c.unlock.reason):
+	case !plain.Is(o.reason):
 		return usageError("--reason contains control characters, or marks that change the direction of writing")
 	}
 	g, err := c.guest()
@@ -60,28 +60,29 @@ func unlock(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	if c.unlock.all {
-		return c.unlockAll(ctx, g, key)
+	if o.all {
+		return c.unlockAll(ctx, g, key, o.reason)
 	}
-	ended, err := c.evict(ctx, g, key, mortise.Token(c.unlock.token))
+	ended, err := c.evict(ctx, g, key, mortise.Token(o.token), o.reason)
 	if err == nil && !ended {
 		err = &exitError{code: exitNo}
 	}
 	return err
 }
 
-func (c *call) unlockKey() (string, error) {
-	if c.unlock.all && len(c.words) == 1 {
+func (c *call) unlockKey(all bool) (string, error) {
+	if all && len(c.words) == 1 {
 		return c.words[0], nil // an empty prefix means all keys
 	}
 	return c.key()
 }
 
 // evict ends one hold, and prints whether there was such a hold.
-func (c *call) evict(ctx context.Context, g *guest.Guest, key string, token mortise.Token) (ended bool, err error) {
+func (c *call) evict(ctx context.Context, g *guest.Guest, key string, token mortise.Token, reason string) (ended bool,
+	err error) {
 	a, err := put(ctx, c, g, query.AdminClient.Evict, &query.EvictRequest{
 		Key: []byte(key), Token: uint64(token), By: []byte("mortise unlock by " + myself()),
-		Reason: []byte(c.unlock.reason),
+		Reason: []byte(reason),
 	})
 	switch {
 	case err != nil:
@@ -98,12 +99,12 @@ func (c *call) evict(ctx context.Context, g *guest.Guest, key string, token mort
 
 // unlockAll ends every hold of the keys that begin with prefix. After an error, the error names how
 // many holds have ended.
-func (c *call) unlockAll(ctx context.Context, g *guest.Guest, prefix string) error {
+func (c *call) unlockAll(ctx context.Context, g *guest.Guest, prefix, reason string) error {
 	ended := 0
 	var failed error
 	err := c.walk(ctx, g, prefix, func(k mortise.KeyInfo) bool {
 		var n int
-		n, failed = c.unlockHolds(ctx, g, k)
+		n, failed = c.unlockHolds(ctx, g, k, reason)
 		ended += n
 		return failed == nil
 	})
@@ -123,7 +124,8 @@ func (c *call) unlockAll(ctx context.Context, g *guest.Guest, prefix string) err
 
 // unlockHolds ends the holds of one key. The queue of k may omit some of them, and then it asks for
 // the queue again.
-func (c *call) unlockHolds(ctx context.Context, g *guest.Guest, k mortise.KeyInfo) (ended int, err error) {
+func (c *call) unlockHolds(ctx context.Context, g *guest.Guest, k mortise.KeyInfo, reason string) (ended int,
+	err error) {
 	for {
 		shown := 0
 		for _, s := range k.Queue {
@@ -131,7 +133,7 @@ func (c *call) unlockHolds(ctx context.Context, g *guest.Guest, k mortise.KeyInf
 				continue
 			}
 			shown++
-			one, err := c.evict(ctx, g, k.Key, s.Token)
+			one, err := c.evict(ctx, g, k.Key, s.Token, reason)
 			if err != nil {
 				return ended, err
 			}

@@ -16,8 +16,8 @@ import (
 
 type watchOptions struct{ after uint64 }
 
-func watchFlags(c *call, fs *flag.FlagSet) {
-	fs.Uint64Var(&c.watch.after, "after", 0,
+func watchFlags(o *watchOptions, fs *flag.FlagSet) {
+	fs.Uint64Var(&o.after, "after", 0,
 		"continue after this position, as -o json shows it; 0 means begin with the present state")
 }
 
@@ -42,7 +42,7 @@ type happened struct {
 
 // watch prints events. It continues when the leader or the queried instance changes. If events may
 // be missing, it prints an event of the kind reset.
-func watch(ctx context.Context, c *call) error {
+func watch(ctx context.Context, c *call, o watchOptions) error {
 	prefix, err := c.word("")
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func watch(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	q := &query.WatchRequest{Prefixes: [][]byte{[]byte(prefix)}, After: c.watch.after}
+	q := &query.WatchRequest{Prefixes: [][]byte{[]byte(prefix)}, After: o.after}
 	for told := false; ; {
 		a, events, err := nextEvents(ctx, g, q)
 		switch {
