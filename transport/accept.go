@@ -17,7 +17,7 @@ type admission struct {
 
 // accept decides whether a stream that a peer opened becomes a link. It blocks until this is
 // decided, and returns the link or the reason for refusing the stream.
-func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
+func (p *table) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
 	for ctx.Err() == nil {
 		a, wait, refusal := p.tryAccept(who, s)
 		if wait == nil {
@@ -33,7 +33,7 @@ func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admiss
 	return admission{}, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the dialer gave up the stream"}
 }
 
-func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan struct{}, refusal *wire.Refusal) {
+func (p *table) tryAccept(who *introduction, s *stream) (a admission, wait <-chan struct{}, refusal *wire.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	self := p.self.Load()
@@ -77,7 +77,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 
 // replaces returns nil if a new stream of a peer replaces the existing stream, and otherwise a
 // refusal. The caller holds mu.
-func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
+func (p *table) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
 	switch {
@@ -94,15 +94,6 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 }
 
 // tell logs on another goroutine, because its caller holds mu.
-func (p *Port) tell(level slog.Level, text string, about nodeid.ID, args []any) {
+func (p *base) tell(level slog.Level, text string, about nodeid.ID, args []any) {
 	p.tasks.Go(func() { p.notices.tell(level, about.String(), text, args...) })
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

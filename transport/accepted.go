@@ -1,16 +1,13 @@
 package transport
 
 import (
-	"context"
+	"errors"
 	"net"
 	"runtime"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/peer"
-
 	"github.com/mortise-lock/mortise/internal/fair"
-	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // listener passes accepted connections to gRPC, and can close the connection of a call. Only
@@ -56,7 +53,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		l.failing.accepted()
 		repeatEvenly(conn)
 		c := &accepted{Conn: conn, listener: l, guard: l.guard, gone: make(chan struct{}), stranger: true}
-		if c.turn, err = l.turns.arrive(c); err != nil {
+		if c.turn, err = l.turns.arrive(conn.RemoteAddr(), c.gone); err != nil {
 			if l.failing.tell != nil {
 				l.failing.tell.warn("transport: closed a connection without a handshake: its host opens too many, or too "+
 					"many are refused; find the programs there that connect again and again", "from", conn.RemoteAddr())
@@ -231,17 +228,59 @@ func (c *accepted) serves() {
 	c.calls = true
 }
 
-// caller returns the instance that opened the connection of a call, or the reason for refusing the
-// call.
-func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
-	from, ok := peer.FromContext(ctx)
-	if !ok {
-		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "no connection"}
+func (c *accepted) isGone() bool { return isClosed(c.gone) }
+
+// worked reports whether a failed handshake was work for this node that the dialer has caused.
+func (c *accepted) worked(err error) bool {
+	return c.began && !errors.Is(err, errPaced) && !c.turn.outOfTime(err)
+}
+
+// Read implements net.Conn. Until the handshake has ended, Read waits for a turn after each read.
+func (c *accepted) Read(b []byte) (int, error) {
+	if c.shook {
+		return c.Conn.Read(b)
 	}
-	met, ok := from.AuthInfo.(greeted)
-	if !ok || met.self != p.self.Load().Instance() {
-		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED,
-			Text: "this instance has begun a new incarnation: connect again"}
+	c.turn.give()
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.began {
+		c.began = true
+		c.hint(b[0])
 	}
-	return met.peer, nil
+	if n > 0 {
+		if err := c.turn.take(); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// Write implements net.Conn. Until the handshake has ended, Write first ends the turn, because
+// writing may block.
+func (c *accepted) Write(b []byte) (int, error) {
+	if !c.shook {
+		c.turn.give()
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *accepted) shaken() {
+	if !c.shook {
+		c.turn.end()
+		c.shook = true
+	}
+}
+
+// noTLS is the fatal TLS alert handshake_failure (RFC 8446).
+const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
+
+// hint answers a dialer whose first byte shows that only one side has TLS. A dialer without TLS
+// gets an alert, and a dialer with TLS gets our preface. If the connection ended without an answer,
+// the dialer would not learn the reason.
+func (c *accepted) hint(first byte) {
+	switch {
+	case c.listener.secured && first == linkPreface[0]:
+		_, _ = c.Write([]byte(noTLS))
+	case !c.listener.secured && first == tlsHandshake:
+		_, _ = c.Write([]byte(linkPreface))
+	}
 }

@@ -17,7 +17,7 @@ type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
 // serve answers a question. It closes the connection if the whole question does not arrive within
 // twice the dial timeout.
-func (p *Port) serve(answers method, stream asked) error {
+func (p *base) serve(answers method, stream asked) error {
 	conn, ok := acceptedOn(remoteOf(stream.Context()))
 	if !ok {
 		return noConnection()
@@ -51,7 +51,7 @@ func (p *Port) serve(answers method, stream asked) error {
 
 // question receives all pieces of a question. The returned bytes count against the sender's quota
 // until the caller gives them back, even if question also returns an error or a refusal.
-func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
+func (p *base) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
 		return from, nil, nil, err
@@ -74,7 +74,7 @@ func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire
 
 // handle calls the method that answers. The returned bytes count against the sender's quota until
 // the caller gives them back. failed is true if the bytes are the body of a Failure.
-func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool,
+func (p *base) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool,
 	_ *wire.Refusal) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -99,7 +99,7 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	return answer, failed, nil
 }
 
-func (p *Port) reply(stream asked, conn *accepted, answer []byte, failed bool) error {
+func (p *base) reply(stream asked, conn *accepted, answer []byte, failed bool) error {
 	patience := time.AfterFunc(allowance(2*p.config.DialTimeout, uint64(len(answer))), func() { conn.Close() })
 	defer patience.Stop()
 	for first := true; first || len(answer) > 0; first = false {
@@ -110,4 +110,23 @@ func (p *Port) reply(stream asked, conn *accepted, answer []byte, failed bool) e
 		}
 	}
 	return nil
+}
+
+// register registers all services with the gRPC server. On the wire, each method is a stream of
+// pieces in both directions; see "Refused alternatives" in the package comment.
+func (p *Port) register(s *Services) {
+	for _, of := range s.List {
+		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType,
+			Metadata: of.Desc.Metadata}
+		for _, m := range of.Desc.Methods {
+			answers := s.method(of, m)
+			desc.Streams = append(desc.Streams, grpc.StreamDesc{
+				StreamName: m.MethodName, ClientStreams: true, ServerStreams: true,
+				Handler: func(_ any, stream grpc.ServerStream) error {
+					return p.serve(answers, &grpc.GenericServerStream[wire.Question, wire.Answer]{ServerStream: stream})
+				},
+			})
+		}
+		p.server.RegisterService(&desc, of.Impl)
+	}
 }

@@ -16,13 +16,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Conn is the connection on which generated clients call methods.
-type Conn = grpc.ClientConnInterface
-
 // Remote represents the instance at an address, for the client of a [Service]. Each method call is
 // one question. A Remote must not be used concurrently.
 type Remote struct {
-	port *Port
+	port *pool
 	addr string
 	to   nodeid.ID
 
@@ -32,7 +29,9 @@ type Remote struct {
 
 // To returns a Remote for the instance at addr. If `to` is not zero, only that instance gets the
 // questions.
-func (p *Port) To(addr string, to nodeid.ID) *Remote { return &Remote{port: p, addr: addr, to: to} }
+func (p *Port) To(addr string, to nodeid.ID) *Remote {
+	return &Remote{port: &p.pool, addr: addr, to: to}
+}
 
 // Invoke sends a question once and waits for the answer. The encoded question may have at most 2
 // MiB, the answer at most 32 MiB. Errors:
@@ -73,10 +72,10 @@ func (r *Remote) Invoke(ctx context.Context, method string, question, answer any
 
 // NewStream always fails, because a question has a single answer.
 func (r *Remote) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, status.Error(codes.Unimplemented, "transport: a question has one answer, not a stream")
+	return nil, noStream()
 }
 
-func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string, question []byte) (answer []byte,
+func (p *pool) ask(ctx context.Context, addr string, to nodeid.ID, method string, question []byte) (answer []byte,
 	from Identity, err error) {
 	if len(question) > questionBytes {
 		return nil, from, fmt.Errorf("%w: a question of %d bytes, the limit is %d", ErrTooLarge, len(question),
@@ -148,7 +147,7 @@ func sendQuestion(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], q
 	_ = stream.CloseSend()
 }
 
-func (p *Port) hearOut(from fair.Identity, addr string, first *wire.Answer,
+func (p *pool) hearOut(from fair.Identity, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0
 	defer func() { p.holds.heard.Give(from, held) }()

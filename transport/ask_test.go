@@ -114,7 +114,7 @@ func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	f := forge(n)
 	f.config.Listener = ln
 	f.listener = newListener(&f.config)
-	server := grpc.NewServer(f.serverOptions()...)
+	server := grpc.NewServer(append(f.serverOptions(), grpc.Creds(newHandshaker(&f.table)))...)
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Echo", HandlerType: (*any)(nil),
 		Streams: []grpc.StreamDesc{{
 			StreamName: "Ask", ClientStreams: true, ServerStreams: true,

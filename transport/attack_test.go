@@ -22,7 +22,8 @@ type forger struct {
 
 func forge(n int) *forger {
 	self := instance(n, "forger:1")
-	f := &forger{Port: &Port{config: Config{Cluster: "test", Self: self}.withDefaults()}, key: self.Key}
+	f := &forger{Port: &Port{base: base{config: Config{Cluster: "test", Self: self}.withDefaults()}}, key: self.Key}
+	f.table.base, f.pool.base = &f.base, &f.base
 	f.dials = newDials(f.config.Random, func() bool { return false })
 	f.Port.config.Random(f.boot[:])
 	f.Port.self.Store(&self)
@@ -59,7 +60,7 @@ func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 		state := t.ConnectionState()
 		secure = &state
 	}
-	s := newStream(f.Port, conn, secure, func() { conn.Close() })
+	s := newStream(&f.base, conn, secure, func() { conn.Close() })
 	binding, err := s.bind(acceptor, secure)
 	if err != nil {
 		return

@@ -2,6 +2,8 @@ package transport
 
 import "sort"
 
+const spareBytes = 1 << 20 // largest buffer kept for the next turn
+
 // batch holds queued bytes of one kind. The bytes of one call must not be split.
 type batch struct {
 	data  []byte

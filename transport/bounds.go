@@ -42,9 +42,6 @@ const (
 	meetingEvery  = time.Second / 64
 )
 
-// frameGrace is the time for a large frame on a link before the rate `slowest` applies.
-const frameGrace = 10 * time.Second
-
 // holdings counts the resources that each instance uses on this one.
 type holdings struct {
 	arriving  arrivals

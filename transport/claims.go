@@ -11,7 +11,7 @@ import (
 
 // noteUnproven logs that a hello was refused. A hello that claims the identity of a linked instance
 // gets its own line, with both addresses. All other hellos share a line.
-func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Refusal) {
+func (p *table) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Refusal) {
 	h := &wire.Hello{}
 	if refusal.Reason == wire.Refusal_MALFORMED && proto.Unmarshal(g.Hello, h) == nil {
 		claimed := nodeid.Of(h.Key)
@@ -27,7 +27,7 @@ func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Ref
 	p.notices.warn("transport: refused a connection", "remote", remote, "why", refusal.Text)
 }
 
-func (p *Port) linkAddr(to nodeid.ID) net.Addr {
+func (p *table) linkAddr(to nodeid.ID) net.Addr {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.links[to]; l != nil && l.state == up {

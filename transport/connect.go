@@ -33,7 +33,7 @@ type dialed struct {
 // connectTime limits connecting. The dial timeout limits the handshakes that follow.
 const connectTime = time.Second
 
-func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
+func (p *base) open(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	raw, err := p.config.Dial(ctx, addr)
@@ -50,12 +50,12 @@ func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	return raw, nil
 }
 
-func (p *Port) handshakes(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *base) handshakes(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := p.config.DialTimeout
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no hello within %v", limit))
 }
 
-func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream, err error) {
+func (p *base) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream, err error) {
 	kill := func() { raw.Close() } // with TLS, raw is the guarded connection
 	if p.config.TLS == nil {
 		s := newStream(p, raw, nil, kill)
@@ -86,7 +86,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 
 // connect dials addr, exchanges hellos, and returns a gRPC client. If intended is not zero, connect
 // fails if another instance answers. The caller must have a ticket for the dial.
-func (p *Port) connect(ctx context.Context, self *Self, addr string, intended nodeid.ID) (*dialed, error) {
+func (p *base) connect(ctx context.Context, self *Self, addr string, intended nodeid.ID) (*dialed, error) {
 	raw, err := p.open(ctx, addr)
 	if err != nil {
 		return nil, err

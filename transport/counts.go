@@ -1,7 +1,5 @@
 package transport
 
-import "sync/atomic"
-
 // Counts reports what a port holds and has done, for status output and leak tests.
 type Counts struct {
 	Links      int
@@ -22,10 +20,6 @@ type Counts struct {
 	RaftForeign    uint64
 	FramesForeign  uint64 // frames from peers in another group or in none
 	PacketsDropped uint64 // in either direction
-}
-
-type counters struct {
-	framesSent, raftDropped, raftForeign, framesForeign, packetsDropped atomic.Uint64
 }
 
 // Counts returns the current counts. It is safe for concurrent use and may be called after Close.

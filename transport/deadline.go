@@ -58,3 +58,12 @@ func (d *deadline) expire(t time.Time, channel chan struct{}) {
 		close(channel)
 	}
 }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -24,7 +24,7 @@ func TestConnsPassErrorsOn(t *testing.T) {
 	base := func() net.Conn { return &limits.FailingConn{Err: cause} }
 	var names []string
 	for _, decorate := range []func() net.Conn{
-		func() net.Conn { return &guardedConn{Conn: base(), guard: newGuard(nil)} },
+		func() net.Conn { return &guardedConn{Conn: base(), guard: newGuard(nil, nil)} },
 		func() net.Conn { return &probe{Conn: base(), gone: make(chan struct{})} },
 		func() net.Conn {
 			return newTally(base(), "", fair.NewRates(fair.Rate{Every: unpaidEvery, Burst: unpaidBurst}), func() {})
@@ -32,7 +32,7 @@ func TestConnsPassErrorsOn(t *testing.T) {
 		func() net.Conn { return &unread{Conn: base(), in: bufio.NewReader(base())} },
 		func() net.Conn {
 			l := &listener{conns: map[*accepted]struct{}{}}
-			return &accepted{Conn: base(), listener: l, guard: newGuard(nil), gone: make(chan struct{}),
+			return &accepted{Conn: base(), listener: l, guard: newGuard(nil, nil), gone: make(chan struct{}),
 				shook: true}
 		},
 	} {

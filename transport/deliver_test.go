@@ -65,7 +65,7 @@ func TestWhatIsDelivered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				a, b := w.node("a", 1), w.node("b", 2)
-				l := &link{port: b.Port, instance: id(1), self: id(2), peer: a.identity, queue: newQueue(&b.config)}
+				l := &link{port: &b.base, instance: id(1), self: id(2), peer: a.identity, queue: newQueue(&b.config)}
 				if row.change != nil {
 					row.change(b, l)
 				}
@@ -95,7 +95,7 @@ func TestWhatAGuestDelivers(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
 		inBubble(t, func(t *testing.T, w *world) {
 			a, b := w.node("a", 1), w.node("b", 2)
-			l := &link{port: b.Port, instance: id(1), self: id(2), peer: a.identity, queue: newQueue(&b.config)}
+			l := &link{port: &b.base, instance: id(1), self: id(2), peer: a.identity, queue: newQueue(&b.config)}
 			l.peer.Peer.Tier = tier
 			f := received{
 				standing: &wire.Standing{Group: 7, Raft: 55, Addr: "new:1"}, retired: true,

@@ -2,18 +2,16 @@ package transport
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// errAbandoned means that the link has another stream or is no longer wanted.
-var errAbandoned = errors.New("transport: dial abandoned")
-
 const linkWaits = 10 * time.Second
 
-func (p *Port) dial(ctx context.Context, l *link, addr string) {
+func (p *table) dial(ctx context.Context, l *link, addr string) {
 	if l.before != nil {
 		<-l.before
 	}
@@ -51,7 +49,7 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	p.finalize(l)
 }
 
-func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error) {
+func (p *table) reach(ctx context.Context, l *link, addr string) (*stream, error) {
 	raw, err := p.open(ctx, addr)
 	if err != nil {
 		return nil, err
@@ -79,7 +77,7 @@ func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error)
 	return s, nil
 }
 
-func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
+func (p *table) claim(l *link) (self *Self, number uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l.state != dialing {
@@ -92,7 +90,7 @@ func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 
 // raise sets the state of l to up with the stream s, unless a stream from the peer was accepted
 // meanwhile.
-func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduction) error {
+func (p *table) raise(l *link, addr string, s *stream, self *Self, who *introduction) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l.state != dialing {
@@ -104,4 +102,34 @@ func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduct
 		l.queue.say(now.standing())
 	}
 	return nil
+}
+
+func (p *table) linkFor(to nodeid.Endpoint) (*link, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shut {
+		return nil, ErrClosed
+	}
+	if l := p.links[to.ID]; l != nil {
+		return l, nil
+	}
+	switch {
+	case to.ID.IsZero() || to.ID == p.self.Load().Instance():
+		return nil, fmt.Errorf("%w: instance %v is not a peer", ErrNoLink, to.ID)
+	case to.Addr == "":
+		return nil, fmt.Errorf("%w: no address is known for instance %v", ErrNoLink, to.ID)
+	case len(p.links) >= p.config.Links:
+		return nil, fmt.Errorf("%w: %d links are open", ErrFull, len(p.links))
+	}
+	if err := p.dials.paused(to.Addr, to.ID); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLink, err)
+	}
+	l := p.newLink(to.ID, Identity{Instance: to.ID, Addr: to.Addr})
+	ctx, cancel := context.WithCancel(p.ctx)
+	l.abandon = cancel
+	p.tasks.Go(func() {
+		defer cancel()
+		p.dial(ctx, l, to.Addr)
+	})
+	return l, nil
 }

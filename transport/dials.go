@@ -29,15 +29,6 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 	return &dials{random: random, newborn: newborn, places: newPlaces(), pauses: pauses{known: map[pauseKey]*pause{}}}
 }
 
-// Prefer sets the addresses of the group's voters, at most 16, which are dialed and accepted first.
-// Each call replaces the previous addresses. A failed dial to one of them is repeated within half a
-// second.
-func (p *Port) Prefer(addrs []string) {
-	addrs = addrs[:min(len(addrs), maxPreferred)]
-	p.dials.prefer(addrs)
-	p.listener.turns.prefer(addrs)
-}
-
 func (d *dials) prefer(addrs []string) {
 	words := make([]uint64, len(addrs))
 	for i := range words {
@@ -259,7 +250,7 @@ func (d *dials) remembered() int {
 
 // attempt calls dial when the queue allows it. The context `wait` limits the time in the queue,
 // and ctx limits the dial. A zero instance means any instance.
-func (p *Port) attempt(wait, ctx context.Context, addr string, of nodeid.ID, dial func() error) error {
+func (p *base) attempt(wait, ctx context.Context, addr string, of nodeid.ID, dial func() error) error {
 	t, err := p.dials.enter(wait, addr, of)
 	if err != nil {
 		return err
@@ -269,3 +260,6 @@ func (p *Port) attempt(wait, ctx context.Context, addr string, of nodeid.ID, dia
 	p.dials.leave(t, of, err, known)
 	return err
 }
+
+// errAbandoned means that the link has another stream or is no longer wanted.
+var errAbandoned = errors.New("transport: dial abandoned")

@@ -47,7 +47,7 @@ func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 
 // duplicates passes the raft messages of a parcel to the handler. It drops messages from an
 // instance without a link. Otherwise this node could follow a leader again after the leader's Down.
-func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
+func (p *table) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 	if len(packed) == 0 {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a raft message that cannot be decoded"}
 	}
 	self := p.self.Load()
-	if self.Group == 0 || self.Group != peer.Group || !p.Linked(peer.Instance) {
+	if self.Group == 0 || self.Group != peer.Group || !p.linked(peer.Instance) {
 		p.counts.raftForeign.Add(uint64(len(messages)))
 		return nil
 	}

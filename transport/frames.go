@@ -15,6 +15,10 @@ const (
 	maxRaft    = 16 << 10    // raft messages in a frame; decoded, they are up to 100 times as large
 	maxEntries = 256 << 10
 	maxStrange = 64 << 10 // bytes of those raft messages of a frame that only protobuf can decode
+
+	// size of the read buffer while many bytes arrive; otherwise it has restBytes
+	readBytes = 16 << 10
+	keptBytes = 256 << 10 // largest buffer that is kept, in bytes
 )
 
 // frames holds the large frames that are arriving on all links. If their sum is too large, the
@@ -111,3 +115,6 @@ func (f *frames) total() int {
 	defer f.mu.Unlock()
 	return f.sum
 }
+
+// frameGrace is the time for a large frame on a link before the rate `slowest` applies.
+const frameGrace = 10 * time.Second

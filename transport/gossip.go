@@ -5,19 +5,9 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"google.golang.org/grpc"
-
-	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-const (
-	packetBytes   = 64 << 10
-	packetsQueued = 128             // packets queued for one address, and for the reader of Packets
-	packetIdle    = 5 * time.Second // time after which an unused stream of packets ends
-	packetPause   = time.Second / 2 // time for which packets are dropped after a failure
-	streamsQueued = 5 * time.Second // time after which a stream that is not received from Streams is refused
-)
+const packetBytes = 64 << 10
 
 // Packet is a datagram of gossip.
 type Packet struct {
@@ -29,7 +19,7 @@ type Packet struct {
 // Gossip carries the traffic of a gossip protocol over the port: datagrams that may be lost, and
 // byte streams. All methods are safe for concurrent use.
 type Gossip struct {
-	port    *Port
+	port    *pool
 	packets chan Packet
 	streams chan net.Conn
 
@@ -38,7 +28,7 @@ type Gossip struct {
 	conns     map[*streamConn]struct{}
 }
 
-func newGossip(p *Port) *Gossip {
+func newGossip(p *pool) *Gossip {
 	return &Gossip{
 		port: p, packets: make(chan Packet, packetsQueued), streams: make(chan net.Conn),
 		packeters: map[string]*packeter{}, conns: map[*streamConn]struct{}{},
@@ -76,44 +66,4 @@ func (g *Gossip) Packets() <-chan Packet { return g.packets }
 func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 
 // LocalAddr returns the address at which the port listens.
-func (g *Gossip) LocalAddr() net.Addr { return g.port.Addr() }
-
-func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ack]) error {
-	p := s.port
-	first, err := firstOf(p, stream.Context(), stream.Recv)
-	if err != nil {
-		return err
-	}
-	peer, r := p.caller(stream.Context())
-	if r != nil {
-		return stream.SendAndClose(&wire.Ack{Refusal: r})
-	}
-	if !peer.serves() {
-		return stream.SendAndClose(&wire.Ack{Refusal: notAnInstance()})
-	}
-	if p.holds.packets.Take(peer.claimant(), 1) != nil {
-		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many streams of packets"}
-		return stream.SendAndClose(&wire.Ack{Refusal: r})
-	}
-	defer p.holds.packets.Give(peer.claimant(), 1)
-	from := peer.Addr
-	for parcel := first; ; {
-		if r := p.duplicates(peer, parcel.Raft); r != nil {
-			return stream.SendAndClose(&wire.Ack{Refusal: r})
-		}
-		for _, data := range parcel.Packets {
-			if len(data) > packetBytes { // the queue limits the number of packets, not their size
-				p.counts.packetsDropped.Add(1)
-				continue
-			}
-			select {
-			case p.gossip.packets <- Packet{Data: data, From: from, At: time.Now()}:
-			default:
-				p.counts.packetsDropped.Add(1)
-			}
-		}
-		if parcel, err = stream.Recv(); err != nil {
-			return stream.SendAndClose(&wire.Ack{})
-		}
-	}
-}
+func (g *Gossip) LocalAddr() net.Addr { return g.port.config.Listener.Addr() }

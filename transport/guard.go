@@ -17,8 +17,9 @@ const (
 // guard ends connections whose certificates have expired or are no longer accepted. One goroutine
 // of the port checks all connections.
 type guard struct {
-	port *Port
-	wake chan struct{} // capacity 1; signals that a certificate expires before the next check
+	config  *Config
+	notices *notices
+	wake    chan struct{} // capacity 1; signals that a certificate expires before the next check
 
 	mu    sync.Mutex // guards all below; never held while a certificate is checked
 	conns map[net.Conn]guarded
@@ -31,8 +32,8 @@ type guarded struct {
 	until  time.Time
 }
 
-func newGuard(p *Port) *guard {
-	return &guard{port: p, wake: make(chan struct{}, 1), conns: map[net.Conn]guarded{}}
+func newGuard(c *Config, n *notices) *guard {
+	return &guard{config: c, notices: n, wake: make(chan struct{}, 1), conns: map[net.Conn]guarded{}}
 }
 
 type guardedConn struct {
@@ -52,8 +53,6 @@ func (c *guardedConn) Close() error {
 }
 
 func (c *guardedConn) isGone() bool { return c.gone.Load() }
-
-func (c *accepted) isGone() bool { return isClosed(c.gone) }
 
 func (g *guard) add(conn interface {
 	net.Conn
@@ -89,7 +88,7 @@ func (g *guard) remove(conn net.Conn) {
 	delete(g.conns, conn)
 }
 
-func (g *guard) run() {
+func (g *guard) run(ctx context.Context) {
 	timer := time.NewTimer(recheckEvery)
 	defer timer.Stop()
 	due := time.Now().Add(recheckEvery)
@@ -99,11 +98,11 @@ func (g *guard) run() {
 		select {
 		case <-timer.C:
 		case <-g.wake:
-		case <-g.port.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 		began := time.Now()
-		g.look(g.port.ctx, !began.Before(due))
+		g.look(ctx, !began.Before(due))
 		if !began.Before(due) {
 			due = time.Now().Add(max(recheckEvery, recheckShare*time.Since(began)))
 		}
@@ -111,7 +110,7 @@ func (g *guard) run() {
 }
 
 func (g *guard) arm(pause time.Duration) time.Duration {
-	now := g.port.config.Wall()
+	now := g.config.Wall()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.conns {
@@ -125,7 +124,7 @@ func (g *guard) arm(pause time.Duration) time.Duration {
 // look ends the connections whose certificates have expired. If all is true, it also ends the
 // connections whose certificates are no longer accepted.
 func (g *guard) look(ctx context.Context, all bool) {
-	now := g.port.config.Wall()
+	now := g.config.Wall()
 	g.mu.Lock()
 	g.next = time.Time{}
 	conns := make(map[net.Conn]guarded, len(g.conns))
@@ -140,14 +139,14 @@ func (g *guard) look(ctx context.Context, all bool) {
 		case ctx.Err() != nil:
 			return
 		case !now.Before(c.until):
-			g.port.config.Logger.Info("transport: ended a connection: a certificate of the peer ends now", "addr",
+			g.config.Logger.Info("transport: ended a connection: a certificate of the peer ends now", "addr",
 				c.addr, "until", c.until)
 		default:
-			err := g.port.config.TLS.Recheck(*c.secure)
+			err := g.config.TLS.Recheck(*c.secure)
 			if err == nil {
 				continue
 			}
-			g.port.notices.warn("transport: ended a connection: its certificate is no longer accepted", "addr",
+			g.notices.warn("transport: ended a connection: its certificate is no longer accepted", "addr",
 				c.addr, "why", err)
 		}
 		conn.Close()

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -21,7 +21,18 @@ var errNoListener = errors.New("transport: a connection that this port's listene
 // takes links away from gRPC, because links do not use HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
-	port *Port
+	port *table
+}
+
+func newHandshaker(p *table) handshaker {
+	guard := insecure.NewCredentials()
+	if p.config.TLS != nil {
+		config := p.config.TLS.ServerTLS()
+		// Hellos are bound to keying material that is unique only in TLS 1.3.
+		config.MinVersion = max(config.MinVersion, tls.VersionTLS13)
+		guard = credentials.NewTLS(config)
+	}
+	return handshaker{guard, p}
 }
 
 // ServerHandshake sets no deadline, because gRPC has set one.
@@ -35,11 +46,6 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		accepted.turn.charge(refusedCost - 1)
 	}
 	return conn, info, err
-}
-
-// worked reports whether a failed handshake was work for this node that the dialer has caused.
-func (c *accepted) worked(err error) bool {
-	return c.began && !errors.Is(err, errPaced) && !c.turn.outOfTime(err)
 }
 
 func (h handshaker) shake(raw net.Conn, accepted *accepted) (net.Conn, credentials.AuthInfo, error) {
@@ -61,7 +67,7 @@ func (h handshaker) shake(raw net.Conn, accepted *accepted) (net.Conn, credentia
 	if t, ok := info.(credentials.TLSInfo); ok {
 		secure = &t.State
 	}
-	s := newStream(h.port, conn, secure, func() { raw.Close() })
+	s := newStream(h.port.base, conn, secure, func() { raw.Close() })
 	if s.peer, err = h.port.tierOf(secure); err != nil {
 		h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", err)
 		return nil, nil, err
@@ -98,7 +104,7 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.port}
 }
 
-func (p *Port) tally(conn net.Conn, c *accepted, peer Identity) *tallied {
+func (p *base) tally(conn net.Conn, c *accepted, peer Identity) *tallied {
 	return newTally(conn, c.owner.Secret, p.holds.unpaid, func() {
 		p.notices.warnOf(peer.Instance.String(), "transport: closed the connection of a peer that begins and resets "+
 			"calls, or sends control frames, far faster than an instance does: stop the program named here, and "+
@@ -114,7 +120,7 @@ func (p *Port) tally(conn net.Conn, c *accepted, peer Identity) *tallied {
 
 // meet takes a place for the connection of a peer with a derived secret. If there is none, it
 // returns the refusal for the peer.
-func (p *Port) meet(c *accepted, peer capability.Peer) *wire.Refusal {
+func (p *base) meet(c *accepted, peer capability.Peer) *wire.Refusal {
 	if peer.Tier == capability.Root {
 		return nil
 	}
@@ -131,27 +137,4 @@ func (p *Port) meet(c *accepted, peer capability.Peer) *wire.Refusal {
 		"are refused; stop the programs that open them, or give each group of programs a secret of its own",
 		"peer", peer.Tier, "name", peer.Name, "from", c.Conn.RemoteAddr(), "why", err)
 	return &wire.Refusal{Reason: wire.Refusal_FULL, Text: "connections of a derived secret: " + err.Error()}
-}
-
-type greeted struct {
-	credentials.CommonAuthInfo
-	peer Identity
-	self nodeid.ID // incarnation of this node that sent the answering hello
-}
-
-func (greeted) AuthType() string { return "mortise" }
-
-type unread struct {
-	net.Conn
-	in *bufio.Reader // nil once its buffer is empty; only the reading goroutine uses it
-}
-
-func (c *unread) Read(b []byte) (int, error) {
-	if c.in != nil {
-		if c.in.Buffered() > 0 {
-			return c.in.Read(b)
-		}
-		c.in = nil
-	}
-	return c.Conn.Read(b)
 }

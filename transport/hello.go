@@ -25,7 +25,7 @@ const (
 	acceptor role = 2
 )
 
-func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, number uint64) ([]byte, error) {
+func (p *base) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, number uint64) ([]byte, error) {
 	h := &wire.Hello{
 		Version: protocol, Cluster: p.config.Cluster, Key: self.Key.Public(), Kind: kind,
 		Group: self.Group, Raft: self.Raft, Addr: self.Addr, Number: number, Life: p.config.Life, Boot: p.boot[:],
@@ -66,7 +66,7 @@ type introduction struct {
 // verify checks the hello of the side with the given role. dialerHello is nil if g is the greeting
 // of the dialer. verify checks the label first, because the hello of another cluster may have any
 // format.
-func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
+func (p *base) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
 	no := func(reason wire.Refusal_Reason, format string, args ...any) (*introduction, *wire.Refusal) {
 		return nil, &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
 	}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"net"
 	"net/netip"
 	"time"
 
@@ -49,4 +50,12 @@ func (h *hosts) arrive(addr string, now time.Time) (wait time.Duration, ok bool)
 // charge counts n more connections.
 func (h *hosts) charge(addr string, now time.Time, n int) {
 	h.rates.Charge(hostName(addr), now, n, hostWait)
+}
+
+func hostOf(addr net.Addr) string {
+	host, _, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	return host
 }

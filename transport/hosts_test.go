@@ -21,7 +21,7 @@ func newHostTurns() *turns { return &turns{atOnce: 1, limit: 5 * time.Second, ho
 
 func arrive(all *turns, addr string, n int) (waits []time.Duration) {
 	for range n {
-		t, err := all.arrive(&accepted{Conn: fromHost{addr: addr}, gone: make(chan struct{})})
+		t, err := all.arrive(fromHost{addr: addr}.RemoteAddr(), make(chan struct{}))
 		switch {
 		case err != nil:
 			waits = append(waits, -1)
@@ -68,7 +68,7 @@ func TestRefusedConnectionsCountMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newHostTurns()
 		for n := range hostBurst / refusedCost {
-			turn, err := all.arrive(&accepted{Conn: fromHost{addr: "2001:db8::1"}, gone: make(chan struct{})})
+			turn, err := all.arrive(fromHost{addr: "2001:db8::1"}.RemoteAddr(), make(chan struct{}))
 			if err != nil || !turn.due.IsZero() {
 				t.Fatalf("connection %d waits: %v", n, err)
 			}
@@ -82,7 +82,7 @@ func TestRefusedConnectionsCountMore(t *testing.T) {
 		}
 		all.prefer([]string{"[2001:db8:0:1::1]:7947"})
 		for range hostBurst {
-			turn, _ := all.arrive(&accepted{Conn: fromHost{addr: "2001:db8:0:1::1"}, gone: make(chan struct{})})
+			turn, _ := all.arrive(fromHost{addr: "2001:db8:0:1::1"}.RemoteAddr(), make(chan struct{}))
 			turn.charge(refusedCost - 1)
 		}
 		if all.prefer(nil); arrive(all, "2001:db8:0:1::1", 1)[0] != 0 {
@@ -101,8 +101,8 @@ func TestAPacedHandshakeHoldsNothing(t *testing.T) {
 			return all.busy
 		}
 		arrive(all, "192.0.2.1", hostBurst)
-		c := &accepted{Conn: fromHost{addr: "192.0.2.1"}, gone: make(chan struct{})}
-		paced, err := all.arrive(c)
+		c, gone := fromHost{addr: "192.0.2.1"}, make(chan struct{})
+		paced, err := all.arrive(c.RemoteAddr(), gone)
 		if err != nil || paced.due.IsZero() {
 			t.Fatalf("due at %v: %v", paced.due, err)
 		}
@@ -116,13 +116,13 @@ func TestAPacedHandshakeHoldsNothing(t *testing.T) {
 			t.Errorf("after %v: %v, %d turns are held", time.Since(began), err, busy())
 		}
 		paced.end()
-		closed, err := all.arrive(c)
+		closed, err := all.arrive(c.RemoteAddr(), gone)
 		if err != nil {
 			t.Fatal(err)
 		}
 		go func() { result <- closed.take() }()
 		synctest.Wait()
-		close(c.gone)
+		close(gone)
 		if err := <-result; !errors.Is(err, errPaced) || busy() != 0 {
 			t.Errorf("%v, %d turns are held", err, busy())
 		}

@@ -1,10 +1,6 @@
 package transport
 
-import (
-	"context"
-
-	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
-)
+import "context"
 
 // Identify changes this node's identity. If self has another Key, a new incarnation begins, and all
 // connections end. Data that is queued on links is lost if it cannot be sent within a second. No
@@ -37,8 +33,4 @@ func (p *Port) Identify(self Self) {
 	p.endLife()
 	p.life, p.endLife = context.WithCancel(p.ctx)
 	p.listener.closeCalls()
-}
-
-func (s *Self) standing() *wire.Standing {
-	return &wire.Standing{Group: s.Group, Raft: s.Raft, Addr: s.Addr}
 }

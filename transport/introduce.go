@@ -58,7 +58,7 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 }
 
 // introduce exchanges hellos on a dialed connection. If intended is zero, any instance may answer.
-func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
+func (p *base) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
 	intended nodeid.ID, number uint64) (*introduction, error) {
 	stop := context.AfterFunc(ctx, s.kill)
 	who, err := p.exchange(ctx, s, addr, self, kind, intended, number)
@@ -68,7 +68,7 @@ func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self
 	return who, err
 }
 
-func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
+func (p *base) exchange(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
 	intended nodeid.ID, number uint64) (*introduction, error) {
 	binding, err := s.bind(dialer, s.secure)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 // receive reads and verifies the hello of a dialer. After an error, the caller must close the
 // connection. If receive refused the hello, it has already sent the reason to the dialer. full is
 // the refusal if there is no place for the connection, and otherwise nil.
-func (p *Port) receive(s *stream, remote net.Addr, full *wire.Refusal) (*introduction, error) {
+func (p *table) receive(s *stream, remote net.Addr, full *wire.Refusal) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (p *Port) receive(s *stream, remote net.Addr, full *wire.Refusal) (*introdu
 	return who, nil
 }
 
-func (p *Port) answer(s *stream, self *Self, who *introduction, number uint64) error {
+func (p *base) answer(s *stream, self *Self, who *introduction, number uint64) error {
 	own, err := p.hello(self, who.kind, who.peer.Instance, number)
 	if err != nil {
 		s.kill() // otherwise the peer would wait for this node's hello

@@ -12,18 +12,21 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
+// linger limits the time for sending queued data when this side ends a link.
+const linger = time.Second
+
 type state uint8
 
 const (
 	dialing state = iota
 	up
-	ended // such a link is only in the table Port.dying
+	ended // such a link is only in table.dying
 )
 
 // link is a connection to one instance, over one stream. A new link to an instance begins only
 // after the Down of the previous link, so that no data is lost without a Down.
 type link struct {
-	port     *Port
+	port     *base
 	instance nodeid.ID // the peer
 	self     nodeid.ID // this node's incarnation
 	queue    *queue
@@ -126,4 +129,66 @@ func (l *link) recordError(err error) {
 	if l.reason == nil {
 		l.reason = err
 	}
+}
+
+// deliver checks a frame and passes it to the handler. A refusal ends the link.
+func (l *link) deliver(f *received) *wire.Refusal {
+	p := l.port
+	if f.refusal != nil {
+		l.recordError(refused(l.peer.Addr, f.refusal))
+		return nil // the peer ends the stream after a refusal
+	}
+	if l.mute.Load() {
+		return nil
+	}
+	if f.standing != nil {
+		if r := l.learn(f.standing); r != nil {
+			return r
+		}
+	}
+	messages := f.raft
+	if f.malformed {
+		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a raft message that cannot be decoded"}
+	}
+	self := p.self.Load()
+	if self.Instance() != l.self {
+		return nil
+	}
+	words := len(f.words[0])+len(f.words[1])+len(f.words[2]) > 0
+	if self.Group == 0 || self.Group != l.peer.Group {
+		if !words && len(messages) == 0 && !f.retired {
+			return nil
+		}
+		p.counts.framesForeign.Add(1)
+		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
+		if self.Group == 0 || l.peer.Group == 0 { // one side has just started, or will restart in place
+			p.config.Logger.Debug("transport: dropped a frame that came before both sides had a group",
+				"addr", l.peer.Addr, "instance", l.instance, "why", text)
+		} else {
+			p.notices.warn("transport: dropped a frame from another group", "addr", l.peer.Addr, "instance", l.instance,
+				"why", text)
+		}
+		if words {
+			return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: text}
+		}
+		return nil
+	}
+	out := Frame{Renewals: f.words[0], Commands: f.words[1], Replies: f.words[2], Retired: f.retired}
+	out.Raft = p.ours(self, l.peer, messages)
+	if !l.peer.serves() {
+		out.Raft, out.Replies, out.Retired = nil, nil, false
+	}
+	if !out.empty() {
+		p.config.Handler.Frame(l.peer, out)
+	}
+	return nil
+}
+
+func (l *link) learn(s *wire.Standing) *wire.Refusal {
+	if len(s.Addr) > maxAddr {
+		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an address that is too long"}
+	}
+	l.peer.Group, l.peer.Raft, l.peer.Addr = s.Group, s.Raft, s.Addr
+	l.peer.confine()
+	return nil
 }

@@ -18,23 +18,17 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mortise-lock/mortise/internal/capability"
-	"github.com/mortise-lock/mortise/internal/formats"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // Frames follow the greetings on a link. A length in four bytes, big endian, precedes each frame.
 // Two values are not lengths: kindKeepalive, and kindClose, which is sent after all data.
 const (
-	linkPreface = formats.Preface // distinguishes the protocol from HTTP/2
-
 	kindKeepalive = 0
 	kindClose     = math.MaxUint32
 
 	lengthBytes = 4
 	helloBytes  = 4 << 10 // bytes
-	// size of the read buffer while many bytes arrive; otherwise it has restBytes
-	readBytes = 16 << 10
-	keptBytes = 256 << 10 // largest buffer that is kept, in bytes
 )
 
 // stream is a connection that begins with hellos. One goroutine sends, and one receives.
@@ -65,7 +59,7 @@ type stream struct {
 }
 
 // newStream returns a stream on conn. The function kill must close the connection.
-func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
+func newStream(p *base, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
 	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes,
 		frame: &received{}, large: &p.holds.frames}
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
@@ -296,4 +290,19 @@ func (s *stream) explain(ctx context.Context, addr string, err error) error {
 		return fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
 	}
 	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err) // also for ErrSecured
+}
+
+type unread struct {
+	net.Conn
+	in *bufio.Reader // nil once its buffer is empty; only the reading goroutine uses it
+}
+
+func (c *unread) Read(b []byte) (int, error) {
+	if c.in != nil {
+		if c.in.Buffered() > 0 {
+			return c.in.Read(b)
+		}
+		c.in = nil
+	}
+	return c.Conn.Read(b)
 }

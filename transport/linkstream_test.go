@@ -30,7 +30,7 @@ func (c said) Write(b []byte) (int, error) { return len(b), nil }
 var aGreeting = &wire.Greeting{Hello: []byte("a hello"), Signature: make([]byte, 64)}
 
 func hears(r io.Reader, limit int) *stream {
-	p := &Port{config: Config{MessageBytes: limit}.withDefaults()}
+	p := &base{config: Config{MessageBytes: limit}.withDefaults()}
 	return newStream(p, said{Reader: r}, nil, func() {})
 }
 
@@ -38,7 +38,7 @@ func hears(r io.Reader, limit int) *stream {
 func speech(t testing.TB, say func(*stream) error) []byte {
 	t.Helper()
 	out := &sink{}
-	s := newStream(&Port{config: Config{}.withDefaults()}, out, nil, func() {})
+	s := newStream(&base{config: Config{}.withDefaults()}, out, nil, func() {})
 	if err := say(s); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 // Strangers may open many connections.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
-	p := &Port{config: Config{}.withDefaults()}
+	p := &base{config: Config{}.withDefaults()}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range conns {

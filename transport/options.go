@@ -1,12 +1,10 @@
 package transport
 
 import (
-	"crypto/tls"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
@@ -25,8 +23,8 @@ const (
 	readBuffer = 8 << 10
 )
 
-func (p *Port) serverOptions() []grpc.ServerOption {
-	options := []grpc.ServerOption{
+func (p *base) serverOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
 		// gRPC's estimate of the best window would send additional messages.
 		grpc.StaticStreamWindowSize(serverWindow),
 		grpc.StaticConnWindowSize(connWindow),
@@ -43,17 +41,9 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 		grpc.ReadBufferSize(readBuffer),
 		grpc.WaitForHandlers(true),
 	}
-	guard := insecure.NewCredentials()
-	if p.config.TLS != nil {
-		config := p.config.TLS.ServerTLS()
-		// Hellos are bound to keying material that is unique only in TLS 1.3.
-		config.MinVersion = max(config.MinVersion, tls.VersionTLS13)
-		guard = credentials.NewTLS(config)
-	}
-	return append(options, grpc.Creds(handshaker{guard, p}))
 }
 
-func (p *Port) clientOptions() []grpc.DialOption {
+func (p *base) clientOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // Port.connect performs TLS
 		grpc.WithStaticStreamWindowSize(clientWindow),

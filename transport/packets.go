@@ -9,6 +9,12 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
+const (
+	packetsQueued = 128             // packets queued for one address, and for the reader of Packets
+	packetIdle    = 5 * time.Second // time after which an unused stream of packets ends
+	packetPause   = time.Second / 2 // time for which packets are dropped after a failure
+)
+
 // packeter is the outbox for one address. Its goroutine ends if it gets no packets for packetIdle.
 // Gossip.mu guards the fields.
 type packeter struct {
@@ -117,7 +123,7 @@ func (g *Gossip) run(s *packeter, addr string) {
 }
 
 type flow struct {
-	port   *Port
+	port   *pool
 	shared *shared
 	stream grpc.ClientStreamingClient[wire.Parcel, wire.Ack]
 	cancel context.CancelFunc

@@ -3,9 +3,8 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,39 +13,15 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// linger limits the time for sending queued data when this side ends a link.
-const linger = time.Second
-
 // Port handles all network traffic of one node. It is safe for concurrent use.
 type Port struct {
-	config   Config
-	listener *listener
-	server   *grpc.Server
-	gossip   *Gossip
-	notices  *notices
-	counts   counters
+	base
+	table // the links
+	pool  // the connections for questions and gossip
 
-	self    atomic.Pointer[Self]
-	boot    [bootBytes]byte // random bytes of this process, to detect a copied directory
-	closing chan struct{}   // closed when Close begins
-	ctx     context.Context // ends when Close closes all connections
-	cancel  context.CancelFunc
-	tasks   sync.WaitGroup // all goroutines except those of gRPC
-	closed  chan struct{}  // closed when Close has finished
-
-	holds holdings
-	guard *guard
-	dials *dials
-
-	mu     sync.Mutex // guards all below; never held across a wait
-	shut   bool
-	number uint64 // number of the last hello that this node sent for a link
-	links  map[nodeid.ID]*link
-	dying  map[nodeid.ID]*link // for each instance, the last ended link whose Down has not returned
-	shared map[string]*shared  // connections for questions and gossip, by address
-	// ends with this incarnation, as do the connections that this incarnation dialed for calls
-	life    context.Context
-	endLife context.CancelFunc
+	server *grpc.Server
+	gossip *Gossip
+	closed chan struct{} // closed when Close has finished
 }
 
 // New opens a port, which accepts connections when New returns. The error lists all mistakes in c.
@@ -56,17 +31,18 @@ func New(c Config) (*Port, error) {
 	}
 	c = c.withDefaults()
 	p := &Port{
-		config:   c,
-		listener: newListener(&c),
-		notices:  newNotices(c.Logger),
-		closing:  make(chan struct{}),
-		closed:   make(chan struct{}),
-		links:    map[nodeid.ID]*link{},
-		dying:    map[nodeid.ID]*link{},
-		shared:   map[string]*shared{},
+		base: base{
+			config:   c,
+			listener: newListener(&c),
+			notices:  newNotices(c.Logger),
+			closing:  make(chan struct{}),
+		},
+		closed: make(chan struct{}),
 	}
+	p.table = table{base: &p.base, links: map[nodeid.ID]*link{}, dying: map[nodeid.ID]*link{}}
+	p.pool = pool{base: &p.base, shared: map[string]*shared{}}
 	p.holds.init(&c)
-	p.guard = newGuard(p)
+	p.guard = newGuard(&p.config, p.notices)
 	p.listener.guard = p.guard
 	p.listener.failing.tell, p.listener.failing.unable = p.notices, c.Unable
 	p.listener.failing.address = c.Listener.Addr().String()
@@ -76,12 +52,12 @@ func New(c Config) (*Port, error) {
 	self := c.Self
 	p.self.Store(&self)
 	p.dials = newDials(c.Random, func() bool { return p.self.Load().Group == 0 })
-	p.gossip = newGossip(p)
+	p.gossip = newGossip(&p.pool)
 	if c.TLS != nil {
-		p.tasks.Go(p.guard.run)
+		p.tasks.Go(func() { p.guard.run(p.ctx) })
 	}
-	p.server = grpc.NewServer(p.serverOptions()...)
-	wire.RegisterPeerServer(p.server, &service{port: p})
+	p.server = grpc.NewServer(append(p.serverOptions(), grpc.Creds(newHandshaker(&p.table)))...)
+	wire.RegisterPeerServer(p.server, &service{port: &p.table, gossip: p.gossip})
 	p.register(&c.Services)
 	p.tasks.Go(func() {
 		if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -138,3 +114,35 @@ func (p *Port) Gossip() *Gossip { return p.gossip }
 
 // Addr returns the address at which the port listens.
 func (p *Port) Addr() net.Addr { return p.config.Listener.Addr() }
+
+// Send queues f for a peer, without blocking. If there is no link and an address is given, Send
+// starts a dial, and f waits for the dial. After a nil error, either f arrives in order, or the
+// handler's Down is called. Raft messages may be dropped if too many are queued, because raft
+// repeats them. The bytes are copied, but raft messages must not be changed afterwards. Send fails
+// with ErrNoLink, ErrFull, ErrTooLarge or ErrClosed. While this node has no group, Send fails with
+// ErrGroup. After an error, nothing of f is queued.
+func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
+	if f.empty() {
+		return nil
+	}
+	self := p.self.Load()
+	if self.Group == 0 {
+		return fmt.Errorf("%w: this node belongs to no group yet", ErrGroup)
+	}
+	l, err := p.linkFor(to)
+	if err != nil {
+		return err
+	}
+	dropped, err := l.queue.push(&f)
+	p.counts.raftDropped.Add(uint64(dropped))
+	return err
+}
+
+// Prefer sets the addresses of the group's voters, at most 16, which are dialed and accepted first.
+// Each call replaces the previous addresses. A failed dial to one of them is repeated within half a
+// second.
+func (p *Port) Prefer(addrs []string) {
+	addrs = addrs[:min(len(addrs), maxPreferred)]
+	p.dials.prefer(addrs)
+	p.listener.turns.prefer(addrs)
+}

@@ -248,7 +248,7 @@ func TestAnswerForAnotherDialer(t *testing.T) {
 				return
 			}
 			defer raw.Close()
-			near, far := newStream(evil.Port, conn, nil, func() {}), newStream(evil.Port, raw, nil, func() {})
+			near, far := newStream(&evil.base, conn, nil, func() {}), newStream(&evil.base, raw, nil, func() {})
 			var nonces [2][len(linkPreface) + bindingBytes]byte
 			_, err1 := io.ReadFull(near.in, nonces[0][:])
 			_, err2 := raw.Write(nonces[0][:])

@@ -11,7 +11,6 @@ import (
 const (
 	frameBytes = 1 << 20  // a frame is filled up to this size; a larger piece is sent alone
 	slackBytes = 64 << 10 // kept free in a message for the other fields
-	spareBytes = 1 << 20  // largest buffer kept for the next turn
 )
 
 // queue holds the data that waits to be sent on one link. Only the link's sender goroutine calls

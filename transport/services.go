@@ -8,8 +8,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // Service is a service of generated code and its implementation. Its methods are unary. They are
@@ -36,6 +34,9 @@ type Failure struct{ Body []byte }
 
 func (f *Failure) Error() string { return "transport: the question has failed" }
 
+// Conn is the connection on which generated clients call methods.
+type Conn = grpc.ClientConnInterface
+
 type askerKey struct{}
 
 // AskerOf returns the instance whose question is being answered with ctx.
@@ -50,25 +51,6 @@ type method func(ctx context.Context, from Identity, decode func(any) error) (an
 func (s *Services) method(of Service, m grpc.MethodDesc) method {
 	return func(ctx context.Context, from Identity, decode func(any) error) (any, error) {
 		return m.Handler(of.Impl, context.WithValue(ctx, askerKey{}, from), decode, s.Intercept)
-	}
-}
-
-// register registers all services with the gRPC server. On the wire, each method is a stream of
-// pieces in both directions; see "Refused alternatives" in the package comment.
-func (p *Port) register(s *Services) {
-	for _, of := range s.List {
-		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType,
-			Metadata: of.Desc.Metadata}
-		for _, m := range of.Desc.Methods {
-			answers := s.method(of, m)
-			desc.Streams = append(desc.Streams, grpc.StreamDesc{
-				StreamName: m.MethodName, ClientStreams: true, ServerStreams: true,
-				Handler: func(_ any, stream grpc.ServerStream) error {
-					return p.serve(answers, &grpc.GenericServerStream[wire.Question, wire.Answer]{ServerStream: stream})
-				},
-			})
-		}
-		p.server.RegisterService(&desc, of.Impl)
 	}
 }
 
@@ -108,7 +90,11 @@ func (l local) find(name string) method {
 	return nil
 }
 
-func (l local) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string,
-	_ ...grpc.CallOption) (grpc.ClientStream, error) {
-	return (*Remote)(nil).NewStream(ctx, desc, name)
+// NewStream always fails, because a question has a single answer.
+func (l local) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, noStream()
+}
+
+func noStream() error {
+	return status.Error(codes.Unimplemented, "transport: a question has one answer, not a stream")
 }

@@ -14,6 +14,13 @@ const (
 	sharedCheck = 5 * time.Second
 )
 
+// pool holds the connections of a port for questions and gossip, one for each address. It uses
+// base.mu.
+type pool struct {
+	*base
+	shared map[string]*shared
+}
+
 // shared is a connection to an address, for gossip and questions. One goroutine dials it, waits
 // until it is dead or has been unused for sharedIdle, and closes it.
 type shared struct {
@@ -36,7 +43,7 @@ type shared struct {
 // release. Concurrent callers share a dial, which does not depend on their contexts. If borrow
 // returns ErrRefused, ErrForeign or ErrVersion, this is the result of a dial that began after the
 // caller called borrow.
-func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
+func (p *pool) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
 		if s != nil {
@@ -64,14 +71,14 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	}
 }
 
-func (p *Port) outlived(addr string) error {
+func (p *pool) outlived(addr string) error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
 	}
 	return fmt.Errorf("%w: %s: this node has begun a new incarnation", ErrSilent, addr)
 }
 
-func (p *Port) release(s *shared) {
+func (p *pool) release(s *shared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.users--
@@ -85,7 +92,7 @@ func (p *Port) release(s *shared) {
 // sharedFor counts the caller among the users of the connection, even if the connection is not
 // dialed yet. first is true if the dial has not begun. During a pause, sharedFor may return a
 // pausedError.
-func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
+func (p *pool) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shut {
@@ -114,7 +121,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 
 // evict closes the least recently used connection without users, if there is one. The caller holds
 // mu.
-func (p *Port) evict() bool {
+func (p *pool) evict() bool {
 	var oldest *shared
 	for _, s := range p.shared {
 		if s.users == 0 && (oldest == nil || s.used.Before(oldest.used)) {
@@ -131,7 +138,7 @@ func (p *Port) evict() bool {
 	return true
 }
 
-func (p *Port) keep(s *shared) {
+func (p *pool) keep(s *shared) {
 	defer s.giveUp()
 	var d *dialed
 	err := p.attempt(s.turn, s.life, s.addr, nodeid.ID{}, func() (err error) {
@@ -165,7 +172,7 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-func (p *Port) wanted(s *shared) bool {
+func (p *pool) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dead := isClosed(s.d.probe.gone)
@@ -178,21 +185,21 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
-func (p *Port) begin(s *shared) bool {
+func (p *pool) begin(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.begun = s.users > 0
 	return s.begun
 }
 
-func (p *Port) forget(s *shared) {
+func (p *pool) forget(s *shared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(s)
 }
 
 // remove removes s from the table. The caller holds mu.
-func (p *Port) remove(s *shared) {
+func (p *pool) remove(s *shared) {
 	if p.shared[s.addr] == s {
 		delete(p.shared, s.addr)
 	}

@@ -317,7 +317,7 @@ func TestRepeatedFloodsAreShutOut(t *testing.T) {
 		near, far := net.Pipe()
 		t.Cleanup(func() { near.Close(); far.Close() })
 		flooder := &accepted{Conn: fromHost{near, "192.0.2.1"}, listener: b.listener, gone: make(chan struct{})}
-		flooder.turn = b.listener.turns.begin(flooder)
+		flooder.turn = b.listener.turns.begin(flooder.Conn.RemoteAddr(), flooder.gone)
 		flooder.owner = claimant(id(1), guest)
 		meets := func(secret string) bool { return b.holds.meetings.Spend(secret, time.Now(), 1) }
 		for n := range meetingBurst / floodCost {

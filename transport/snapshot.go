@@ -115,31 +115,9 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 
 type snapshotStream = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
-func (s *service) Snapshot(stream snapshotStream) error {
-	p := s.port
-	first, err := firstOf(p, stream.Context(), stream.Recv)
-	if err != nil {
-		return err
-	}
-	from, refusal := p.caller(stream.Context())
-	if refusal == nil && !from.serves() {
-		refusal = notAnInstance()
-	}
-	if refusal == nil {
-		refusal, err = p.receiveSnapshot(stream, from, first)
-	}
-	if err != nil {
-		return err
-	}
-	if refusal != nil {
-		p.noteRefusal("transport: refused a snapshot", from, remoteOf(stream.Context()), refusal)
-	}
-	return stream.SendAndClose(&wire.Ack{Refusal: refusal})
-}
-
 // take receives a snapshot. It checks the sender before and after it gathers the data, because this
 // node may have changed its group in the meantime.
-func (p *Port) receiveSnapshot(stream snapshotStream, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
+func (p *base) receiveSnapshot(stream snapshotStream, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
 	m := &raftpb.Message{}
 	if first.Size > uint64(p.config.SnapshotBytes) {
 		text := fmt.Sprintf("a snapshot of %d bytes, the limit here is %d", first.Size, p.config.SnapshotBytes)
@@ -176,7 +154,7 @@ func malformed(text string) *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}
 }
 
-func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
+func (p *base) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	self := p.self.Load()
 	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
 		text := fmt.Sprintf("from group %x and raft ID %x, this is group %x and raft ID %x",
@@ -191,7 +169,7 @@ func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 
 // collect gathers the data of a snapshot. It closes the connection if the sender stalls, or is on
 // average slower than `slowest`.
-func (p *Port) collect(stream snapshotStream, from fair.Identity, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
+func (p *base) collect(stream snapshotStream, from fair.Identity, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
 	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOn(remoteOf(stream.Context()))
 	began := time.Now()

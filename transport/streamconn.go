@@ -17,7 +17,7 @@ import (
 // read and write, make blocking calls, so that the exported methods can observe deadlines. Data
 // that was written before Close is sent.
 type streamConn struct {
-	port   *Port
+	port   *base
 	remote gossipAddr
 	send   func(*wire.Bytes) error
 	recv   func() (*wire.Bytes, error)
@@ -37,7 +37,7 @@ type streamConn struct {
 	sendErr error
 }
 
-func newStreamConn(p *Port, remote string, send func(*wire.Bytes) error, recv func() (*wire.Bytes, error)) *streamConn {
+func newStreamConn(p *base, remote string, send func(*wire.Bytes) error, recv func() (*wire.Bytes, error)) *streamConn {
 	c := &streamConn{
 		port: p, remote: gossipAddr(remote), send: send, recv: recv,
 		in: make(chan []byte), out: make(chan []byte), turn: make(chan []byte, 1),
@@ -186,7 +186,7 @@ func (c *streamConn) Close() error {
 	return nil
 }
 
-func (c *streamConn) LocalAddr() net.Addr { return c.port.Addr() }
+func (c *streamConn) LocalAddr() net.Addr { return c.port.config.Listener.Addr() }
 
 // RemoteAddr implements net.Conn. It returns the address that the peer claims.
 func (c *streamConn) RemoteAddr() net.Addr { return c.remote }

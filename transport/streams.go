@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
@@ -11,6 +10,9 @@ import (
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
+
+// streamsQueued is the time after which a stream that is not received from Streams is refused.
+const streamsQueued = 5 * time.Second
 
 // DialStream opens a byte stream to an address. ctx limits only the opening of the stream.
 // DialStream fails with the errors of Remote.Invoke.
@@ -27,7 +29,7 @@ func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) 
 		err = context.Cause(ctx)
 	}
 	if err == nil {
-		c := newStreamConn(p, s.d.peer.Addr, stream.Send, stream.Recv)
+		c := newStreamConn(p.base, s.d.peer.Addr, stream.Send, stream.Recv)
 		if g.start(c, func() { g.carry(c, stream, cancel, s) }) {
 			return c, nil
 		}
@@ -89,47 +91,4 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 	case <-timer.C:
 	case <-stream.Context().Done():
 	}
-}
-
-func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) error {
-	p := s.port
-	if _, err := firstOf(p, stream.Context(), stream.Recv); err != nil {
-		return err
-	}
-	peer, r := p.caller(stream.Context())
-	if r != nil {
-		return stream.Send(&wire.Bytes{Refusal: r})
-	}
-	if !peer.serves() {
-		return stream.Send(&wire.Bytes{Refusal: notAnInstance()})
-	}
-	if p.holds.conns.Take(peer.claimant(), 1) != nil {
-		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many byte streams"}
-		return stream.Send(&wire.Bytes{Refusal: r})
-	}
-	defer p.holds.conns.Give(peer.claimant(), 1)
-	c := newStreamConn(p, peer.Addr, stream.Send, stream.Recv)
-	timer := time.NewTimer(streamsQueued)
-	defer timer.Stop()
-	select {
-	case p.gossip.streams <- c:
-	case <-timer.C:
-		return stream.Send(&wire.Bytes{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL,
-			Text: "this node does not accept gossip streams"}})
-	case <-stream.Context().Done():
-		return nil
-	case <-p.closing:
-		return nil
-	}
-	done := make(chan struct{})
-	if !p.gossip.start(c, func() { c.read(); <-done }) {
-		c.Close()
-		return nil
-	}
-	defer close(done)
-	if err := stream.Send(&wire.Bytes{}); err != nil && err != io.EOF {
-		c.fail(err)
-	}
-	c.write(stream.Context())
-	return nil
 }

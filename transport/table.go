@@ -1,38 +1,23 @@
 package transport
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Send queues f for a peer, without blocking. If there is no link and an address is given, Send
-// starts a dial, and f waits for the dial. After a nil error, either f arrives in order, or the
-// handler's Down is called. Raft messages may be dropped if too many are queued, because raft
-// repeats them. The bytes are copied, but raft messages must not be changed afterwards. Send fails
-// with ErrNoLink, ErrFull, ErrTooLarge or ErrClosed. While this node has no group, Send fails with
-// ErrGroup. After an error, nothing of f is queued.
-func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
-	if f.empty() {
-		return nil
-	}
-	self := p.self.Load()
-	if self.Group == 0 {
-		return fmt.Errorf("%w: this node belongs to no group yet", ErrGroup)
-	}
-	l, err := p.linkFor(to)
-	if err != nil {
-		return err
-	}
-	dropped, err := l.queue.push(&f)
-	p.counts.raftDropped.Add(uint64(dropped))
-	return err
+// table holds the links of a port, at most one to each instance. It uses base.mu.
+type table struct {
+	*base
+	number uint64 // number of the last hello that this node sent for a link
+	links  map[nodeid.ID]*link
+	dying  map[nodeid.ID]*link // for each instance, the last ended link whose Down has not returned
 }
 
 // Linked reports whether a stream with the instance is up, in either direction.
-func (p *Port) Linked(instance nodeid.ID) bool {
+func (p *Port) Linked(instance nodeid.ID) bool { return p.linked(instance) }
+
+func (p *table) linked(instance nodeid.ID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.links[instance]
@@ -50,40 +35,10 @@ func (p *Port) Met(instance nodeid.ID) (Identity, bool) {
 	return Identity{}, false
 }
 
-func (p *Port) linkFor(to nodeid.Endpoint) (*link, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.shut {
-		return nil, ErrClosed
-	}
-	if l := p.links[to.ID]; l != nil {
-		return l, nil
-	}
-	switch {
-	case to.ID.IsZero() || to.ID == p.self.Load().Instance():
-		return nil, fmt.Errorf("%w: instance %v is not a peer", ErrNoLink, to.ID)
-	case to.Addr == "":
-		return nil, fmt.Errorf("%w: no address is known for instance %v", ErrNoLink, to.ID)
-	case len(p.links) >= p.config.Links:
-		return nil, fmt.Errorf("%w: %d links are open", ErrFull, len(p.links))
-	}
-	if err := p.dials.paused(to.Addr, to.ID); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoLink, err)
-	}
-	l := p.newLink(to.ID, Identity{Instance: to.ID, Addr: to.Addr})
-	ctx, cancel := context.WithCancel(p.ctx)
-	l.abandon = cancel
-	p.tasks.Go(func() {
-		defer cancel()
-		p.dial(ctx, l, to.Addr)
-	})
-	return l, nil
-}
-
 // newLink registers a link in the state dialing. The caller holds mu.
-func (p *Port) newLink(instance nodeid.ID, peer Identity) *link {
+func (p *table) newLink(instance nodeid.ID, peer Identity) *link {
 	l := &link{
-		port: p, instance: instance, self: p.self.Load().Instance(), queue: newQueue(&p.config), peer: peer,
+		port: p.base, instance: instance, self: p.self.Load().Instance(), queue: newQueue(&p.config), peer: peer,
 		settled: make(chan struct{}), done: make(chan struct{}), abandon: func() {},
 	}
 	if before := p.dying[instance]; before != nil {
@@ -95,7 +50,7 @@ func (p *Port) newLink(instance nodeid.ID, peer Identity) *link {
 
 // detach removes a link from the table. The caller holds mu and must ensure that finalize is
 // called.
-func (p *Port) detach(l *link) {
+func (p *table) detach(l *link) {
 	if l.state == dialing {
 		close(l.settled)
 	}
@@ -108,7 +63,7 @@ func (p *Port) detach(l *link) {
 
 // cutOff ends a link. Queued data is sent within linger, and arriving data is discarded. The caller
 // holds mu.
-func (p *Port) cutOff(l *link, reason error) {
+func (p *table) cutOff(l *link, reason error) {
 	l.mute.Store(true)
 	if l.reason == nil {
 		l.reason = reason
@@ -127,7 +82,7 @@ func (p *Port) cutOff(l *link, reason error) {
 }
 
 // finalize calls Down. It is the last step of each link, after its last frame was delivered.
-func (p *Port) finalize(l *link) {
+func (p *table) finalize(l *link) {
 	if l.before != nil {
 		<-l.before
 	}

@@ -14,7 +14,7 @@ var errServes = errors.New("only holders of the root secret, or of a certificate
 
 // tierOf returns the rights that the verified certificates of a connection grant the peer. Without
 // TLS, every peer is of the root tier.
-func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
+func (p *base) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	if p.config.TLS == nil {
 		return capability.Peer{Tier: capability.Root}, nil
 	}
@@ -26,7 +26,7 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 
 // serverOf is like tierOf, for the peer of a dialed connection. It fails unless the peer is of the
 // root tier, because an admin client could pose as an instance.
-func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
+func (p *base) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
 	if err == nil && peer.Tier != capability.Root {
 		err = fmt.Errorf("it has the certificate of the %s %q: %w", peer.Tier, peer.Name, errServes)

@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/mortise-lock/mortise/internal/formats"
 )
 
 func wentAway(err error) bool {
@@ -46,26 +48,13 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	return conn, nil
 }
 
+const linkPreface = formats.Preface // distinguishes the protocol of links from HTTP/2 and TLS
+
 // First bytes of a TLS record: of a client's handshake, and of a server's alert.
 const (
 	tlsHandshake = 0x16
 	tlsAlert     = 0x15
 )
-
-// noTLS is the fatal TLS alert handshake_failure (RFC 8446).
-const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
-
-// hint answers a dialer whose first byte shows that only one side has TLS. A dialer without TLS
-// gets an alert, and a dialer with TLS gets our preface. If the connection ended without an answer,
-// the dialer would not learn the reason.
-func (c *accepted) hint(first byte) {
-	switch {
-	case c.listener.secured && first == linkPreface[0]:
-		_, _ = c.Write([]byte(noTLS))
-	case !c.listener.secured && first == tlsHandshake:
-		_, _ = c.Write([]byte(linkPreface))
-	}
-}
 
 // refusedTLS reports whether a read failed because the peer refuses our certificate. With TLS 1.3,
 // a server refuses the certificate only after the dialer has finished the handshake.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // Self is this node's identity on every connection. It is a single value, so that the claimed ID
@@ -21,6 +22,10 @@ type Self struct {
 
 // Instance returns the ID of this incarnation.
 func (s *Self) Instance() nodeid.ID { return s.Key.ID() }
+
+func (s *Self) standing() *wire.Standing {
+	return &wire.Standing{Group: s.Group, Raft: s.Raft, Addr: s.Addr}
+}
 
 // Identity describes a peer. The fields Instance and Peer are proven. Group, Raft, Addr and Life
 // are claims of the peer. If the peer is not of the root tier, Raft is zero and Addr is empty.

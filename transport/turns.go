@@ -39,8 +39,8 @@ type turns struct {
 // turn is the state of one handshake. Only the goroutine of the handshake uses it, except for busy.
 type turn struct {
 	of    *turns
-	conn  *accepted
-	addr  string // the peer's address without its port
+	addr  string          // the peer's address without its port
+	gone  <-chan struct{} // closed with the connection
 	by    time.Time
 	due   time.Time // when the rate of the host allows the handshake; zero means now
 	begun bool
@@ -50,13 +50,14 @@ type turn struct {
 	busy atomic.Bool // the handshake holds a turn or waits for one, and does not wait for the peer
 }
 
-func (t *turns) begin(conn *accepted) *turn {
-	return &turn{of: t, conn: conn, addr: hostOf(conn.Conn.RemoteAddr()), by: time.Now().Add(t.limit)}
+func (t *turns) begin(from net.Addr, gone <-chan struct{}) *turn {
+	return &turn{of: t, gone: gone, addr: hostOf(from), by: time.Now().Add(t.limit)}
 }
 
-// arrive returns the turn of a new connection, or errPaced if its host opens too many.
-func (t *turns) arrive(conn *accepted) (*turn, error) {
-	turn := t.begin(conn)
+// arrive returns the turn of a new connection, or errPaced if its host opens too many. The channel
+// is closed with the connection.
+func (t *turns) arrive(from net.Addr, gone <-chan struct{}) (*turn, error) {
+	turn := t.begin(from, gone)
 	if t.preferred(turn.addr) {
 		return turn, nil
 	}
@@ -90,17 +91,9 @@ func (t *turn) pause() error {
 	select {
 	case <-timer.C:
 		return nil
-	case <-t.conn.gone:
+	case <-t.gone:
 		return errPaced
 	}
-}
-
-func hostOf(addr net.Addr) string {
-	host, _, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return addr.String()
-	}
-	return host
 }
 
 func (t *turn) outOfTime(err error) bool {
@@ -134,7 +127,7 @@ func (t *turn) take() error {
 	case <-ready:
 		t.held, t.begun = true, true
 		return nil
-	case <-t.conn.gone:
+	case <-t.gone:
 	case <-timer.C:
 	}
 	o.mu.Lock()
@@ -239,39 +232,4 @@ func (a *addrs) add(addr string, now time.Time) {
 		delete(a.at, a.order.Remove(a.order.Front()).(seenAt).addr)
 	}
 	a.at[addr] = a.order.PushBack(seenAt{addr, now})
-}
-
-// Read implements net.Conn. Until the handshake has ended, Read waits for a turn after each read.
-func (c *accepted) Read(b []byte) (int, error) {
-	if c.shook {
-		return c.Conn.Read(b)
-	}
-	c.turn.give()
-	n, err := c.Conn.Read(b)
-	if n > 0 && !c.began {
-		c.began = true
-		c.hint(b[0])
-	}
-	if n > 0 {
-		if err := c.turn.take(); err != nil {
-			return 0, err
-		}
-	}
-	return n, err
-}
-
-// Write implements net.Conn. Until the handshake has ended, Write first ends the turn, because
-// writing may block.
-func (c *accepted) Write(b []byte) (int, error) {
-	if !c.shook {
-		c.turn.give()
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *accepted) shaken() {
-	if !c.shook {
-		c.turn.end()
-		c.shook = true
-	}
 }

@@ -103,9 +103,9 @@ func TestTurnsComeInOrder(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		var errs []error
-		wait := func(name, addr string, begun bool) *turn {
-			c := &turn{of: all, conn: &accepted{gone: make(chan struct{})}, addr: addr, by: time.Now().Add(all.limit),
-				begun: begun}
+		wait := func(name, addr string, begun bool) (gone chan struct{}) {
+			gone = make(chan struct{})
+			c := &turn{of: all, gone: gone, addr: addr, by: time.Now().Add(all.limit), begun: begun}
 			go func() {
 				err := c.take()
 				mu.Lock()
@@ -118,13 +118,13 @@ func TestTurnsComeInOrder(t *testing.T) {
 				c.end()
 			}()
 			synctest.Wait()
-			return c
+			return gone
 		}
 		wait("too late", "other", false)
 		time.Sleep(time.Second)
 		wait("first other", "other", false)
 		wait("second other", "another", false)
-		close(wait("closed", "known", false).conn.gone)
+		close(wait("closed", "known", false))
 		wait("begun other", "other", true)
 		wait("known", "known", false)
 		wait("begun known", "known", true)
@@ -149,12 +149,13 @@ func TestATurnThatComesTooLateIsPassedOn(t *testing.T) {
 		if err := (&turn{of: all}).take(); err != nil {
 			t.Fatal(err)
 		}
-		late := &turn{of: all, conn: &accepted{gone: make(chan struct{})}, by: time.Now().Add(time.Hour)}
+		gone := make(chan struct{})
+		late := &turn{of: all, gone: gone, by: time.Now().Add(time.Hour)}
 		ended := make(chan error)
 		go func() { ended <- late.take() }()
 		synctest.Wait()
 		all.mu.Lock()
-		close(late.conn.gone) // it gives up, and waits for the mutex
+		close(gone) // it gives up, and waits for the mutex
 		all.pass()
 		all.mu.Unlock()
 		if err := <-ended; !errors.Is(err, errNoTurn) || all.busy != 0 {

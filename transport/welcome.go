@@ -10,7 +10,7 @@ import (
 
 // welcome serves a connection on which a peer opens a link. raw is the accepted connection. The
 // goroutine of welcome is the link's sender.
-func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
+func (p *table) welcome(raw net.Conn, s *stream, who *introduction) {
 	defer raw.Close()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
@@ -47,7 +47,7 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 // admit decides whether the stream of a peer becomes a link, answers the peer's hello, and returns
 // the link or nil. A peer that wanted to reach another instance learns from this node's hello that
 // it has reached this one.
-func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
+func (p *table) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {
 		_ = p.answer(s, self, who, 0)

@@ -100,7 +100,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newWorld(t).node("a", 1)
-			l := &link{port: a.Port, instance: id(2), self: id(1), queue: newQueue(&a.config),
+			l := &link{port: &a.base, instance: id(2), self: id(1), queue: newQueue(&a.config),
 				peer: Identity{Instance: id(2), Group: 7, Raft: 102}}
 			frame := &received{}
 			for len(b) > 0 {
