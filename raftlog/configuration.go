@@ -3,6 +3,7 @@ package raftlog
 import (
 	"slices"
 
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -72,8 +73,8 @@ func (c *Configuration) has(id uint64) bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == id })
 }
 
-// plan converts a change to raft's form. It reports false for a change that would make raft panic
-// or do nothing.
+// plan converts a change to raft's form, without the context of a new member. It reports false for
+// a change that would make raft panic or do nothing.
 func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 	if ch.Add != nil {
 		m := *ch.Add
@@ -81,8 +82,7 @@ func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 		if !alone || !validID(m.ID) || c.has(m.ID) || len(m.Context) > maxContext || len(c.Members) >= maxMembers {
 			return nil, false
 		}
-		return &raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode, m.ID), Context: added(m)},
-			true
+		return &raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode, m.ID)}, true
 	}
 	voters, touched := len(c.Voters), []uint64(nil)
 	var changes []*raftpb.ConfChangeSingle
@@ -122,3 +122,5 @@ func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 func single(list []*raftpb.ConfChangeSingle, kind raftpb.ConfChangeType, id uint64) []*raftpb.ConfChangeSingle {
 	return append(list, &raftpb.ConfChangeSingle{Type: kind.Enum(), NodeId: &id})
 }
+
+func validID(id uint64) bool { return id != 0 && !raft.IsLocalMsgTarget(id) }

@@ -1,9 +1,11 @@
 package raftlog
 
 import (
+	"fmt"
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // A replica applies a configuration only after a commit index that covers the configuration is
@@ -66,4 +68,61 @@ func lastChange(m *raftpb.Message) (index uint64) {
 		}
 	}
 	return index
+}
+
+func (c *Core) configure(e *raftpb.Entry) {
+	var change raftpb.ConfChangeI
+	var err error
+	switch e.GetType() {
+	case raftpb.EntryConfChange:
+		cc := new(raftpb.ConfChange)
+		change, err = cc, proto.Unmarshal(e.GetData(), cc)
+	case raftpb.EntryConfChangeV2:
+		cc := new(raftpb.ConfChangeV2)
+		change, err = cc, proto.Unmarshal(e.GetData(), cc)
+	default:
+		err = fmt.Errorf("unknown type %d", e.GetType())
+	}
+	var who []Member
+	if err == nil {
+		who, err = addedMembers(change.AsV2().GetContext())
+	}
+	if err != nil {
+		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
+		return
+	}
+	// Set confIndex before ApplyConfChange, because raft may request a snapshot during that call,
+	// and an older snapshot would not name the new member.
+	c.view.confIndex = e.GetIndex()
+	conf := c.node.ApplyConfChange(change)
+	c.configured(conf, newConfiguration(e.GetIndex(), conf,
+		append(c.config.Members[:len(c.config.Members):len(c.config.Members)], who...)))
+	c.observe()
+}
+
+// configured stores the new configuration and reports it by an event. On a leader, raft has already
+// handed out all proposed entries, so c.last is the index of the last proposed entry.
+func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
+	c.conf, c.config = conf, config
+	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())
+	c.learners = union(conf.GetLearners(), conf.GetLearnersNext())
+	c.group.changing.mark = c.last
+	c.listen(false)
+	c.unseen = true
+	c.out.Events = append(c.out.Events, Event{Kind: Configured, Config: &config})
+}
+
+// installed replaces the replica's state by a snapshot that is durable on this replica.
+func (c *Core) installed(s *raftpb.Snapshot) error {
+	config, state, err := open(s)
+	if err != nil {
+		return fmt.Errorf("%w: the snapshot at %d: %w", ErrCorrupt, s.GetMetadata().GetIndex(), err)
+	}
+	meta := s.GetMetadata()
+	c.view.install(s)
+	c.applied, c.since = meta.GetIndex(), 0
+	c.out.Events = append(c.out.Events, Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(),
+		Data: state})
+	c.configured(meta.GetConfState(), config)
+	return nil
 }

@@ -3,7 +3,6 @@ package raftlog
 import (
 	"bytes"
 	"errors"
-	"fmt"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -38,6 +37,9 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	cc, ok := c.config.plan(ch)
 	if !ok {
 		return false
+	}
+	if ch.Add != nil {
+		cc.Context = added(*ch.Add)
 	}
 	data, err := proto.Marshal(cc)
 	must(err)
@@ -107,46 +109,4 @@ func (c *Core) resolved(e *raftpb.Entry) {
 		g.data, g.proposed = nil, false
 	}
 	g.empty = g.empty[1:]
-}
-
-func (c *Core) configure(e *raftpb.Entry) {
-	var change raftpb.ConfChangeI
-	var err error
-	switch e.GetType() {
-	case raftpb.EntryConfChange:
-		cc := new(raftpb.ConfChange)
-		change, err = cc, proto.Unmarshal(e.GetData(), cc)
-	case raftpb.EntryConfChangeV2:
-		cc := new(raftpb.ConfChangeV2)
-		change, err = cc, proto.Unmarshal(e.GetData(), cc)
-	default:
-		err = fmt.Errorf("unknown type %d", e.GetType())
-	}
-	var who []Member
-	if err == nil {
-		who, err = addedMembers(change.AsV2().GetContext())
-	}
-	if err != nil {
-		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
-		return
-	}
-	// Set confIndex before ApplyConfChange, because raft may request a snapshot during that call,
-	// and an older snapshot would not name the new member.
-	c.view.confIndex = e.GetIndex()
-	conf := c.node.ApplyConfChange(change)
-	c.configured(conf, newConfiguration(e.GetIndex(), conf,
-		append(c.config.Members[:len(c.config.Members):len(c.config.Members)], who...)))
-	c.observe()
-}
-
-// configured stores the new configuration and reports it by an event. On a leader, raft has already
-// handed out all proposed entries, so c.last is the index of the last proposed entry.
-func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
-	c.conf, c.config = conf, config
-	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())
-	c.learners = union(conf.GetLearners(), conf.GetLearnersNext())
-	c.group.changing.mark = c.last
-	c.listen(false)
-	c.unseen = true
-	c.out.Events = append(c.out.Events, Event{Kind: Configured, Config: &config})
 }

@@ -60,3 +60,17 @@ func lastIndex(m *raftpb.Message) uint64 {
 	}
 	return 0
 }
+
+// careful reports whether entries must be durable on this leader before they are sent. This is so
+// from the leader's election, or from a change of the configuration, until the configuration is
+// applied and a later entry is durable on the leader.
+//
+// At other times a leader sends entries while it writes them to its disk. If the leader crashes
+// before the write ends, another replica may have a longer log. Normally that replica is elected.
+// During a change of the configuration, it may be a replica that loses its vote. The remaining
+// voters may still need this vote, but the replica refuses it, because their logs are shorter.
+func (c *Core) careful() bool {
+	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
+}
+
+func (c *Core) early(m *raftpb.Message) bool { return lastIndex(m) > c.durable && c.careful() }

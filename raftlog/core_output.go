@@ -71,6 +71,9 @@ type Output struct {
 	Failed error
 }
 
+// maxRecycle is the largest capacity of a slice whose memory is reused.
+const maxRecycle = 256
+
 // Idle reports that there is nothing to do.
 func (o *Output) Idle() bool {
 	return len(o.Events) == 0 && o.Take == nil && o.Prepare == nil && o.Save == nil && len(o.Messages) == 0 &&

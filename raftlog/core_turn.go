@@ -41,9 +41,6 @@ func (c *Core) Turn() Output {
 	return out
 }
 
-// maxRecycle is the largest capacity of a slice whose memory is reused.
-const maxRecycle = 256
-
 func (c *Core) recycle() {
 	clear(c.done.Events)
 	clear(c.done.Messages)
@@ -96,31 +93,6 @@ func (c *Core) handle(rd raft.Ready) {
 	c.sendStored(after)
 }
 
-// observe compares raft's role with c.role, and reports a change by an event. It must run after
-// every call of raft that may change the role. Otherwise a batch that was queued in one term could
-// be proposed in another term.
-func (c *Core) observe() {
-	s := c.node.BasicStatus()
-	c.transferee = s.LeadTransferee
-	now := Role{Term: s.GetTerm(), Leader: s.Lead, Leading: s.RaftState == raft.StateLeader}
-	if now == c.role {
-		return
-	}
-	if now.Term != c.role.Term || now.Leading != c.role.Leading {
-		c.group = group{sequence: c.group.sequence}
-		c.hang.handover = false
-	}
-	if now.Leading && (now.Term != c.role.Term || !c.role.Leading) {
-		c.listen(true)
-	}
-	c.role, c.unseen = now, true
-	c.unsettled = c.ticks + unsettledTicks
-	if now.Leader == 0 {
-		now.LastTerm, now.LastIndex, _ = c.LastEntry() // zero after an error
-	}
-	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
-}
-
 func (c *Core) deliver(responses []*raftpb.Message) {
 	votes := false
 	for _, m := range responses {
@@ -136,16 +108,4 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 	if votes {
 		c.observe() // among the messages of a replica to itself, only votes can change the role
 	}
-}
-
-func (c *Core) send(m *raftpb.Message) {
-	if m.GetType() == raftpb.MsgSnap {
-		c.out.Snapshots = append(c.out.Snapshots, m)
-		return
-	}
-	if m.GetType() == raftpb.MsgApp {
-		c.supersede(m.GetTo())
-	}
-	c.out.Messages = append(c.out.Messages, m)
-	c.duplicate(m)
 }

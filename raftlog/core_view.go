@@ -1,8 +1,6 @@
 package raftlog
 
 import (
-	"fmt"
-
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -78,19 +76,4 @@ func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 		}
 	}
 	return index
-}
-
-// installed replaces the replica's state by a snapshot that is durable on this replica.
-func (c *Core) installed(s *raftpb.Snapshot) error {
-	config, state, err := open(s)
-	if err != nil {
-		return fmt.Errorf("%w: the snapshot at %d: %w", ErrCorrupt, s.GetMetadata().GetIndex(), err)
-	}
-	meta := s.GetMetadata()
-	c.view.install(s)
-	c.applied, c.since = meta.GetIndex(), 0
-	c.out.Events = append(c.out.Events, Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(),
-		Data: state})
-	c.configured(meta.GetConfState(), config)
-	return nil
 }

@@ -97,7 +97,7 @@
 //     has the same configuration. After a restart a replica has a configuration at least as new as
 //     the last one that it passed to Configured (core_apply.go).
 //   - From a change of the configuration until the leader has applied the change and has stored a
-//     later entry, no replica has entries that the leader's disk does not have (core_append.go).
+//     later entry, no replica has entries that the leader's disk does not have (core_departure.go).
 //   - A replica that has lost its vote by a change of the configuration never has a longer log than
 //     a majority of the remaining voters (core_departure.go).
 //   - No message, and no error or panic of a store, an Applier or raft, ends the process.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -44,8 +43,6 @@ func takeMember(b []byte) (m Member, rest []byte, err error) {
 	}
 	return m, b[n:], nil
 }
-
-func validID(id uint64) bool { return id != 0 && !raft.IsLocalMsgTarget(id) }
 
 // added encodes the context of a configuration entry that adds a member.
 func added(m Member) []byte { return appendMember([]byte{envelopeFormat}, m) }

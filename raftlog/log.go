@@ -2,11 +2,12 @@ package raftlog
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/clock"
 )
 
 // Log is one replica of a replicated log. All methods are safe for concurrent use, and only
@@ -47,46 +48,10 @@ type Log struct {
 	closeErr    error         // result of the first Close
 }
 
-// Start starts the replica whose log the store holds. If the store has a snapshot, the Applier
-// first gets a call of Restore.
-func Start(cfg Config) (*Log, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	st, err := cfg.Store.Load()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
-	}
-	if want := (Identity{cfg.Group, cfg.ID}); st.Identity != want {
-		return nil, fmt.Errorf("%w: it holds replica %x of group %x, not replica %x of group %x", ErrIdentity,
-			st.Identity.ID, st.Identity.Group, cfg.ID, cfg.Group)
-	}
-	core, err := NewCore(CoreConfig{
-		State: st, Now: cfg.Clock.Now(), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks,
-		HeartbeatTicks:  cfg.HeartbeatTicks,
-		EntriesInFlight: cfg.EntriesInFlight, Deferrable: cfg.Deferrable, Queued: cfg.Queued, Digest: cfg.Digest,
-		QueueBytes: cfg.QueueBytes, SnapshotBytes: cfg.SnapshotBytes,
-		KeepEntries: cfg.KeepEntries, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return nil, err
-	}
-	l := &Log{
-		cfg: cfg, core: core, wake: make(chan struct{}, 1), saves: make(chan Batch, 1), tasks: make(chan task, 1),
-		owner: make(chan struct{}), appender: make(chan struct{}), snapshotter: make(chan struct{}),
-		closed: make(chan struct{}), status: core.Status(), survey: core.Survey(),
-	}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	go l.runOwner()
-	go l.runSnapshotter()
-	if cfg.Store.Volatile() {
-		close(l.appender)
-	} else {
-		go l.runAppender()
-	}
-	l.kick()
-	return l, nil
+// starving measures how late the owner wakes for its ticks. Only the owner goroutine uses it.
+type starving struct {
+	clock.Starvation
+	due clock.Time // when the timer fires; zero means not known
 }
 
 // Status returns the state of the replica at the end of its last turn. The slices are shared and
@@ -103,4 +68,27 @@ func (l *Log) Survey() Survey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.survey
+}
+
+func (l *Log) publishSurvey() {
+	s, anew := l.core.Surveyed()
+	if !anew {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.survey = s
+}
+
+// publish stores the Status. It also subtracts from l.queued the bytes of the batches that were
+// proposed or discarded in this turn. taken is the number of queued bytes at the beginning of this
+// turn.
+func (l *Log) publish(taken int) {
+	st := l.core.Status()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st.Dropped = l.status.Dropped
+	st.Starved, st.StarvedEnd = l.starving.Total, l.starving.Ended
+	l.status = st
+	l.queued -= taken - st.Queued
 }

@@ -3,7 +3,6 @@ package raftlog
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 )
 
@@ -66,15 +65,6 @@ func (l *Log) saveOne(b Batch) (err error) {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return nil
-}
-
-func (l *Log) cause(p any) error {
-	l.cfg.Logger.Error("the Store, the Applier or another callback of this replica panicked", "cause", p, "stack",
-		string(debug.Stack()))
-	if err, ok := p.(error); ok {
-		return err
-	}
-	return fmt.Errorf("%v", p)
 }
 
 // Close stops the replica, waits for its goroutines, and closes the store. It does not transfer the

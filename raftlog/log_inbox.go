@@ -60,6 +60,18 @@ type snapshotReport struct {
 	ok       bool
 }
 
+type transfer struct {
+	to   uint64
+	done chan error // buffered, so that the owner never blocks
+}
+
+type outcome struct {
+	prepared bool
+	index    uint64 // index of the encoded snapshot; not set if prepared is true
+	data     []byte
+	err      error
+}
+
 func (in *inbox) empty() {
 	clear(in.messages)
 	clear(in.transfers)

@@ -24,24 +24,6 @@ type task struct {
 	snap    *raftpb.Snapshot
 }
 
-type outcome struct {
-	prepared bool
-	index    uint64 // index of the encoded snapshot; not set if prepared is true
-	data     []byte
-	err      error
-}
-
-func (l shell) Take(order Take) error {
-	l.where, l.called = inApplier, true
-	c, err := l.cfg.Applier.Snapshot()
-	l.where = inRaft
-	if err != nil {
-		return fmt.Errorf("%w: taking a snapshot: %w", ErrBroken, err)
-	}
-	l.taking.order, l.taking.capture, l.taking.stepped = order, c, false
-	return nil
-}
-
 func (t *taken) steps() bool { return t.capture != nil && !t.stepped }
 
 const (
@@ -71,20 +53,6 @@ func (l *Log) step(atRest bool) {
 	}
 	l.give(task{order: t.order, capture: t.capture})
 	t.capture = nil
-}
-
-func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
-	if !l.cfg.Store.Volatile() {
-		l.give(task{snap: s})
-		return false, nil
-	}
-	l.where = inStore
-	err = l.cfg.Store.Prepare(l.ctx, s)
-	l.where = inRaft
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrStorage, err)
-	}
-	return true, nil
 }
 
 // give passes a task to the snapshotter. It never blocks, because there is at most one task at a

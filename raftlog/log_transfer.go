@@ -2,11 +2,6 @@ package raftlog
 
 import "context"
 
-type transfer struct {
-	to   uint64
-	done chan error // buffered, so that the owner never blocks
-}
-
 // Transfer passes the leadership to the voter whose ID is to. If to is zero, it chooses the voter
 // with the longest log among those that have sent a message within an election timeout. It returns
 // nil when this replica no longer leads, ErrTransfer if no voter became the leader within an

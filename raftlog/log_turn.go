@@ -1,21 +1,9 @@
 package raftlog
 
 import (
-	"fmt"
 	"time"
 
-	"go.etcd.io/raft/v3/raftpb"
-
 	"github.com/mortise-lock/mortise/internal/clock"
-)
-
-// phase names the code that the owner is running, to classify a panic.
-type phase uint8
-
-const (
-	inRaft phase = iota
-	inApplier
-	inStore
 )
 
 // MaxDeferral is the time after which a deferrable batch is proposed alone, see Config.Deferrable.
@@ -84,12 +72,6 @@ func (l *Log) runOwner() {
 			set, l.starving.due = true, 0
 		}
 	}
-}
-
-// starving measures how late the owner wakes for its ticks. Only the owner goroutine uses it.
-type starving struct {
-	clock.Starvation
-	due clock.Time // when the timer fires; zero means not known
 }
 
 // wait waits for input or for the timer. It reports whether the timer has fired, and whether the
@@ -225,84 +207,4 @@ func (l *Log) feed(in *inbox) error {
 		start = b.end
 	}
 	return nil
-}
-
-type shell struct{ *Log }
-
-// Send collects the messages until the end of the turn.
-func (l shell) Send(messages, duplicates []*raftpb.Message) {
-	l.out = append(l.out, messages...)
-	l.duplicates = append(l.duplicates, duplicates...)
-}
-
-func (l shell) Save(b Batch) (done bool, err error) {
-	if !l.cfg.Store.Volatile() {
-		l.saves <- b // never blocks, because there is one Save at a time
-		return false, nil
-	}
-	l.where = inStore
-	err = l.cfg.Store.Save(b)
-	l.where = inRaft
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrStorage, err)
-	}
-	return true, nil
-}
-
-func (l shell) Event(e *Event) error {
-	l.publishSurvey() // before the call of the Applier, which may read the new Survey
-	switch e.Kind {
-	case LeadBegins:
-		l.cfg.Logger.Info("this replica is now the leader", "term", e.Term)
-	case Restored:
-		l.taking.capture = nil // Restore replaces the state
-	}
-	l.where, l.called = inApplier, true // if the Applier panics, l.where stays inApplier
-	err := Deliver(e, l.cfg.Applier)
-	if err == nil {
-		l.where = inRaft
-	}
-	return err
-}
-
-func (l *Log) publishSurvey() {
-	s, anew := l.core.Surveyed()
-	if !anew {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.survey = s
-}
-
-func (l shell) SendSnapshot(m *raftpb.Message) {
-	to, term := m.GetTo(), m.GetTerm()
-	l.called = true
-	l.cfg.SendSnapshot(m, func(ok bool) {
-		l.put(func(in *inbox) { in.reports = append(in.reports, snapshotReport{to, term, ok}) })
-	})
-}
-
-// publish stores the Status. It also subtracts from l.queued the bytes of the batches that were
-// proposed or discarded in this turn. taken is the number of queued bytes at the beginning of this
-// turn.
-func (l *Log) publish(taken int) {
-	st := l.core.Status()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	st.Dropped = l.status.Dropped
-	st.Starved, st.StarvedEnd = l.starving.Total, l.starving.Ended
-	l.status = st
-	l.queued -= taken - st.Queued
-}
-
-func (l *Log) panicked(p any) error {
-	kind := ErrPanic
-	switch l.where {
-	case inApplier:
-		kind = fmt.Errorf("%w: %w", ErrBroken, ErrPanic)
-	case inStore:
-		kind = fmt.Errorf("%w: %w", ErrStorage, ErrPanic)
-	}
-	return fmt.Errorf("%w: %w", kind, l.cause(p))
 }

@@ -58,3 +58,15 @@ func (c *Core) release() {
 	}
 	clear(kept)
 }
+
+func (c *Core) send(m *raftpb.Message) {
+	if m.GetType() == raftpb.MsgSnap {
+		c.out.Snapshots = append(c.out.Snapshots, m)
+		return
+	}
+	if m.GetType() == raftpb.MsgApp {
+		c.supersede(m.GetTo())
+	}
+	c.out.Messages = append(c.out.Messages, m)
+	c.duplicate(m)
+}
