@@ -2,7 +2,6 @@ package storage
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -34,10 +33,7 @@ type Config struct {
 }
 
 const (
-	lockName   = "lock"
-	originName = "origin"
-	metaName   = "meta.db"
-	probeName  = "probe"
+	lockName = "lock"
 
 	segmentBytesMin = 16 << 10
 	maxSegmentBytes = 1 << 30
@@ -241,12 +237,17 @@ func (d *Dir) Close() error {
 	return errors.Join(err, d.meta.close(), d.lock.Close())
 }
 
-func (d *Dir) newLog(id raftlog.Identity) *wal {
-	return &wal{
-		fs: d.cfg.Files, dir: d.cfg.Path, id: id, segment: int64(d.cfg.SegmentBytes), logger: d.cfg.Logger,
-		random: func(b []byte) { rand.Read(b) }, // never fails
-		begun:  func() error { return d.begun(id) },
-		closed: func(failed error) { d.logClosed(id, failed) },
-		busy:   make(timedMutex, 1), preparing: make(timedMutex, 1),
+// identify stores the identity of the lock file. The file stays open, so that no other file can get
+// its inode number.
+func (d *Dir) identify() error {
+	path, err := filepath.Abs(filepath.Join(d.cfg.Path, lockName))
+	if err != nil {
+		return err
 	}
+	d.lockPath = path
+	if d.identity, err = os.Stat(path); err != nil {
+		return err
+	}
+	os.SameFile(d.identity, d.identity) // on Windows this call reads and stores the file's number
+	return nil
 }

@@ -57,18 +57,17 @@ type osFS struct{}
 // OSFS returns the FS of the operating system.
 func OSFS() FS { return osFS{} }
 
-const (
-	filePerm fs.FileMode = 0o600
-	dirPerm  fs.FileMode = 0o700
-)
-
 func (osFS) Create(path string) (File, error) { return asFile(createOS(path)) }
+
 func (osFS) Open(path string) (File, error) {
 	return asFile(os.OpenFile(path, os.O_RDWR|noFollow, filePerm))
 }
+
 func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
-func (osFS) Remove(path string) error     { return os.Remove(path) }
-func (osFS) SyncDir(dir string) error     { return syncDir(dir) }
+
+func (osFS) Remove(path string) error { return os.Remove(path) }
+
+func (osFS) SyncDir(dir string) error { return syncDir(dir) }
 
 func (osFS) Free(dir string) (bytes uint64, known bool) { return freeBytes(dir) }
 
@@ -114,21 +113,6 @@ func (f osFile) Size() (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
-}
-
-// zeroFill extends a file by writing zeros, on a system that cannot reserve space.
-func zeroFill(f *os.File, size int64) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	zeros := make([]byte, 1<<20)
-	for at := info.Size(); at < size; at += int64(len(zeros)) {
-		if _, err := f.WriteAt(zeros[:min(size-at, int64(len(zeros)))], at); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func readAll(fsys FS, path string) (_ []byte, err error) {

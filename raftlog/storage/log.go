@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,19 +10,6 @@ import (
 
 	"github.com/mortise-lock/mortise/raftlog"
 )
-
-type logState uint8
-
-const (
-	logMade  logState = iota
-	logBegun          // its first batch is durable, so its files must exist
-	logEnded          // it must never be opened again
-)
-
-type logRecord struct {
-	raftlog.Identity
-	state logState
-}
 
 // maxLogRecords is the number of logs that a directory remembers. It forgets the oldest first.
 const maxLogRecords = 256
@@ -188,5 +176,15 @@ func (d *Dir) logClosed(id raftlog.Identity, failed error) {
 	d.log = nil
 	if failed != nil {
 		d.failed[id.ID] = failed
+	}
+}
+
+func (d *Dir) newLog(id raftlog.Identity) *wal {
+	return &wal{
+		fs: d.cfg.Files, dir: d.cfg.Path, id: id, segment: int64(d.cfg.SegmentBytes), logger: d.cfg.Logger,
+		random: func(b []byte) { rand.Read(b) }, // never fails
+		begun:  func() error { return d.begun(id) },
+		closed: func(failed error) { d.logClosed(id, failed) },
+		busy:   make(timedMutex, 1), preparing: make(timedMutex, 1),
 	}
 }

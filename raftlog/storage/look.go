@@ -11,6 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
+const probeName = "probe"
+
 // View is the result of Dir.Look.
 type View struct {
 	FreeBytes uint64 // number of bytes that this process may still write to the file system
@@ -73,21 +75,6 @@ func (d *Dir) tryWrite() error {
 	if err != nil {
 		return fmt.Errorf("%w: writing %s: %w", raftlog.ErrStorage, path, err)
 	}
-	return nil
-}
-
-// identify stores the identity of the lock file. The file stays open, so that no other file can get
-// its inode number.
-func (d *Dir) identify() error {
-	path, err := filepath.Abs(filepath.Join(d.cfg.Path, lockName))
-	if err != nil {
-		return err
-	}
-	d.lockPath = path
-	if d.identity, err = os.Stat(path); err != nil {
-		return err
-	}
-	os.SameFile(d.identity, d.identity) // on Windows this call reads and stores the file's number
 	return nil
 }
 

@@ -42,14 +42,8 @@ type meta struct {
 	failed error
 }
 
-// metaState is the content of meta.db.
-type metaState struct {
-	generation uint64
-	logs       []logRecord
-	records    map[string][]byte
-}
-
 const (
+	metaName   = "meta.db"
 	metaBucket = "mortise"
 	metaKey    = "records"
 )
@@ -202,27 +196,4 @@ func (m *meta) close() error {
 	}
 	m.failed = fmt.Errorf("%w: %s", raftlog.ErrClosed, m.path)
 	return guarded(m.db.Close)
-}
-
-func (m *metaState) find(id uint64) *logRecord {
-	for i := range m.logs {
-		if m.logs[i].ID == id {
-			return &m.logs[i]
-		}
-	}
-	return nil
-}
-
-// alone reports whether all logs except the given one have ended.
-func (m *metaState) alone(but raftlog.Identity) bool {
-	return !slices.ContainsFunc(m.logs, func(l logRecord) bool { return l.Identity != but && l.state != logEnded })
-}
-
-// end marks all logs except the given one as ended.
-func (m *metaState) end(but raftlog.Identity) {
-	for i := range m.logs {
-		if m.logs[i].Identity != but {
-			m.logs[i].state = logEnded
-		}
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
+const originName = "origin"
+
 // originText is the format of the file origin, which contains its own inode number. A copy has
 // another inode number than its text says.
 const originText = "mortise made this directory here. If it was copied or restored, this number is not the file's " +

@@ -16,6 +16,26 @@ const (
 	maxMetaName  = 255
 )
 
+type logState uint8
+
+const (
+	logMade  logState = iota
+	logBegun          // its first batch is durable, so its files must exist
+	logEnded          // it must never be opened again
+)
+
+type logRecord struct {
+	raftlog.Identity
+	state logState
+}
+
+// metaState is the content of meta.db.
+type metaState struct {
+	generation uint64
+	logs       []logRecord
+	records    map[string][]byte
+}
+
 // encode returns the content of meta.db:
 //
 //	magic [8]byte; version uint32; generation uint64;
@@ -73,4 +93,27 @@ func decodeMeta(b []byte) (m metaState, err error) {
 		return metaState{}, errors.New("the records make no sense although their checksum is right")
 	}
 	return m, nil
+}
+
+func (m *metaState) find(id uint64) *logRecord {
+	for i := range m.logs {
+		if m.logs[i].ID == id {
+			return &m.logs[i]
+		}
+	}
+	return nil
+}
+
+// alone reports whether all logs except the given one have ended.
+func (m *metaState) alone(but raftlog.Identity) bool {
+	return !slices.ContainsFunc(m.logs, func(l logRecord) bool { return l.Identity != but && l.state != logEnded })
+}
+
+// end marks all logs except the given one as ended.
+func (m *metaState) end(but raftlog.Identity) {
+	for i := range m.logs {
+		if m.logs[i].Identity != but {
+			m.logs[i].state = logEnded
+		}
+	}
 }

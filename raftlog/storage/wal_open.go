@@ -1,11 +1,6 @@
 package storage
 
-import (
-	"path/filepath"
-)
-
-// sealBytes is the space that a segment reserves for its seal.
-const sealBytes = frameHeadBytes + 16
+import "github.com/mortise-lock/mortise/raftlog"
 
 // open reads the log in the directory, if there is one, and cuts a torn frame off.
 func (w *wal) open(l listing) error {
@@ -56,29 +51,6 @@ func (w *wal) resume(s *scanned) error {
 	return w.mark()
 }
 
-// use makes a segment the current one. It rewrites and syncs the last frame, because the disk may
-// lack data that the kernel has returned.
-func (w *wal) use(s *segment) error {
-	if w.file != nil {
-		if err := w.file.Close(); err != nil {
-			return err
-		}
-		w.file = nil
-	}
-	file, err := w.fs.Open(s.path)
-	if err != nil {
-		return err
-	}
-	w.file, w.header, w.at, w.next = file, s.header, s.end, s.next
-	if s.tail == 0 {
-		return nil
-	}
-	if _, err := file.WriteAt(s.last, s.tail); err != nil {
-		return err
-	}
-	return file.Sync()
-}
-
 // tidy retires unneeded segments and snapshots that a crash has left.
 func (w *wal) tidy(l listing, s *scanned) error {
 	segments := s.stale
@@ -97,128 +69,33 @@ func (w *wal) tidy(l listing, s *scanned) error {
 	return retire(w.fs, w.dir, &w.spares, w.sparesFor(w.snapshot), segments, others)
 }
 
-// release retires the files that a new snapshot makes unnecessary. It only renames such segments to
-// spares, because removing large files would delay appends. If the new snapshot was prepared, the
-// next Prepare removes the previous snapshot's file and surplus spares.
-func (w *wal) release(old, now *snapshotMark) error {
-	var segments, others []string
-	oldest := w.oldest(w.header.sequence)
-	for ; w.lowest < oldest; w.lowest++ {
-		segments = append(segments, w.segmentName(w.lowest))
+func (w *wal) Load() (raftlog.State, error) {
+	w.busy.lock()
+	defer w.busy.unlock()
+	if err := w.usable(); err != nil {
+		return raftlog.State{}, err
 	}
-	if old != nil {
-		w.stale = append(w.stale, w.snapshotName(old.file))
+	if w.file == nil {
+		return raftlog.State{}, nil
 	}
-	p := w.prepared
-	w.prepared = nil
-	if p == nil || p.mark.file != now.file { // the new snapshot was not prepared
-		if p != nil {
-			w.stale = append(w.stale, w.snapshotName(p.mark.file))
-		}
-		others, w.stale = w.stale, nil
-	}
-	most := len(w.spares) + len(segments)
-	if err := retire(w.fs, w.dir, &w.spares, most, segments, others); err != nil {
-		return err
-	}
-	kept := min(len(w.spares), w.sparesFor(now))
-	w.stale = append(w.stale, w.spares[kept:]...)
-	w.spares = w.spares[:kept]
-	return nil
-}
-
-// sparesFor returns the number of spares that the log needs until the next snapshot. That snapshot
-// begins when the log has grown by one to one and a half times the size of the present snapshot.
-func (w *wal) sparesFor(now *snapshotMark) int {
-	if now == nil {
-		return sparesKept
-	}
-	return sparesKept + int(now.length/2*3/uint64(w.segment))
-}
-
-// reserve ensures that the current segment has space for a frame of n bytes and the seal, or begins
-// a new segment.
-func (w *wal) reserve(n int64) error {
-	n += frameAlign
-	if w.file != nil && w.at+n+sealBytes <= int64(w.header.size) {
-		return nil
-	}
-	h := header{id: w.id, sequence: 1, size: uint64(max(w.segment, headerBytes+n+sealBytes)), first: w.next,
-		begins: w.checkpoint}
-	if w.file != nil {
-		h.sequence, h.first = w.header.sequence+1, w.next+1
-	}
-	var salt [8]byte
-	w.random(salt[:])
-	for _, c := range salt {
-		h.salt = h.salt<<8 | uint64(c)
-	}
-	path, err := w.create(&h)
+	l, err := list(w.fs, w.dir)
 	if err != nil {
-		return err
+		return raftlog.State{}, w.fail("reading the directory", err)
 	}
-	if w.file != nil {
-		if err := w.seal(h.sequence); err != nil {
-			return err
-		}
-	} else {
-		w.lowest = h.sequence
+	s, err := w.scan(l.segments[w.id.ID])
+	if err != nil {
+		return raftlog.State{}, err
 	}
-	return w.use(&segment{header: h, path: path, end: headerBytes, next: h.first})
+	return w.state(s)
 }
 
-func (w *wal) seal(next uint64) error {
-	frame := sealFrame(appendSeal(make([]byte, frameHeadBytes), next), w.next, w.header.salt)
-	if _, err := w.file.WriteAt(frame, w.at); err != nil {
-		return err
+func (w *wal) state(s *scanned) (st raftlog.State, err error) {
+	if !s.begun {
+		return raftlog.State{}, nil
 	}
-	return w.file.Sync()
-}
-
-// create creates the file of a segment, from a spare if one is large enough.
-func (w *wal) create(h *header) (path string, err error) {
-	from := filepath.Join(w.dir, tempFile)
-	var file File
-	if n := len(w.spares); n > 0 && int64(h.size) <= w.segment {
-		from = filepath.Join(w.dir, w.spares[n-1])
-		w.spares = w.spares[:n-1]
-		file, err = w.fs.Open(from)
-	} else {
-		file, err = w.fs.Create(from)
+	st = raftlog.State{Identity: w.id, HardState: s.hard, Entries: s.entries}
+	if s.snapshot != nil {
+		st.Snapshot, err = w.readSnapshot(*s.snapshot)
 	}
-	if err != nil {
-		return "", err
-	}
-	if err = w.prepare(file, h); err == nil {
-		err = file.Sync()
-	}
-	if e := file.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(w.dir, w.segmentName(h.sequence))
-	if err := w.fs.Rename(from, path); err != nil {
-		return "", err
-	}
-	return path, w.fs.SyncDir(w.dir)
-}
-
-// prepare reserves the space and writes the header. A spare may be longer than h.size; prepare then
-// sets h.size to its length.
-func (w *wal) prepare(file File, h *header) error {
-	size, err := file.Size()
-	if err != nil {
-		return err
-	}
-	if size < int64(h.size) {
-		if err := file.Allocate(int64(h.size)); err != nil {
-			return err
-		}
-	} else {
-		h.size = uint64(size)
-	}
-	_, err = file.WriteAt(h.encode(), 0)
-	return err
+	return st, err
 }

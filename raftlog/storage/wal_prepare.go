@@ -11,12 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// prepared is a durable snapshot that no frame names yet.
-type prepared struct {
-	mark snapshotMark
-	snap *raftpb.Snapshot
-}
-
 func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	w.preparing.lock()
 	defer w.preparing.unlock()
@@ -68,11 +62,4 @@ func (w *wal) snapshotOf(b raftlog.Batch) (snapshotMark, error) {
 			b.Snapshot.GetMetadata().GetIndex())
 	}
 	return w.prepared.mark, nil
-}
-
-func (w *wal) usable() error {
-	if w.failed == nil && w.finished {
-		return fmt.Errorf("%w: the log in %s is closed", raftlog.ErrClosed, w.dir)
-	}
-	return w.failed
 }
