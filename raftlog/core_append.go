@@ -28,6 +28,87 @@ type appendItem struct {
 	responses []*raftpb.Message
 }
 
+// add queues a storage message. The item has the contents of the message. A new commit index alone
+// causes no Save, because such Saves would double the number of syncs. The exception is the commit
+// index of a configuration (core_apply.go). A replica that restarts with an old commit index gets
+// the new one from the leader.
+func (a *appends) add(item appendItem, m *raftpb.Message) {
+	if item.snapshot != nil {
+		a.remote++
+	}
+	item.durable = len(item.entries) > 0 || item.snapshot != nil
+	if m.Term != nil {
+		voted := m.GetTerm() != a.hard.GetTerm() || m.GetVote() != a.hard.GetVote()
+		item.durable = item.durable || voted
+		a.hard = &raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}
+	}
+	a.waiting = append(a.waiting, item)
+}
+
+// addOwn queues a prepared snapshot of this replica.
+func (a *appends) addOwn(s *raftpb.Snapshot) {
+	a.waiting = append(a.waiting, appendItem{snapshot: s, local: true, durable: true})
+}
+
+// respond adds responses to the last item. It reports false if there is no item.
+func (a *appends) respond(messages []*raftpb.Message) bool {
+	last := &a.waiting
+	if len(*last) == 0 {
+		last = &a.saving
+	}
+	n := len(*last)
+	if n == 0 {
+		return false
+	}
+	it := &(*last)[n-1]
+	it.responses = append(it.responses[:len(it.responses):len(it.responses)], messages...)
+	return true
+}
+
+// next returns the batch of the next Save, or nil if a Save is running or nothing needs a Save. If
+// no waiting item needs one, next adds the responses of all waiting items to due.
+func (a *appends) next(due []*raftpb.Message) (*Batch, []*raftpb.Message) {
+	if a.saving != nil || len(a.waiting) == 0 {
+		return nil, due
+	}
+	items := a.waiting
+	batch, durable := merge(items)
+	if !durable {
+		for _, it := range items {
+			due = append(due, it.responses...)
+		}
+		clear(items)
+		a.waiting = items[:0]
+		return nil, due
+	}
+	a.waiting, a.spare = a.spare, nil
+	if a.hard != nil && !sameHardState(a.hard, a.saved) {
+		batch.HardState, a.saved = a.hard, a.hard
+	}
+	a.saving, a.batch = items, batch
+	return &a.batch, due
+}
+
+// stored ends the Save that is running, and returns its items, for reuse.
+func (a *appends) stored() []appendItem {
+	items := a.saving
+	a.saving = nil
+	a.commit = max(a.commit, a.batch.HardState.GetCommit())
+	for _, it := range items {
+		if it.snapshot != nil && !it.local {
+			a.remote--
+		}
+	}
+	return items
+}
+
+func (a *appends) reuse(items []appendItem) {
+	clear(items)
+	if cap(items) <= maxRecycle {
+		a.spare = items[:0]
+	}
+}
+
 // This method queues an item that needs a Save, so that a commit index becomes durable. It does
 // nothing if an earlier Save had that commit index, or if a waiting item needs a Save.
 func (a *appends) demand(commit uint64) {

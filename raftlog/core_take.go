@@ -83,7 +83,7 @@ func (c *Core) Prepared() {
 // A call of c.name puts the prepared snapshot into the queue for the next Save.
 func (c *Core) name() {
 	c.taking.step = takeName
-	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
+	c.appends.addOwn(c.taking.snap)
 }
 
 // overtake is called when a snapshot of another replica is queued for the store.

@@ -114,32 +114,6 @@ func (w *wal) keepBuffer(frame []byte) {
 	}
 }
 
-func checkFrame(size int) error {
-	if size > maxFrameBytes {
-		return fmt.Errorf("a batch of %d bytes exceeds the largest frame, %d", size, maxFrameBytes)
-	}
-	return nil
-}
-
-func (w *wal) write(frame []byte) error {
-	if err := checkFrame(len(frame)); err != nil {
-		return err
-	}
-	if err := w.reserve(int64(len(frame))); err != nil {
-		return err
-	}
-	frame = sealFrame(frame, w.next, w.header.salt)
-	if _, err := w.file.WriteAt(frame, w.at); err != nil {
-		return err
-	}
-	if err := w.file.Sync(); err != nil {
-		return err
-	}
-	w.at += int64(len(frame))
-	w.next++
-	return nil
-}
-
 // Close writes the marks after the last frame and closes the files. Acknowledged data is safe
 // without the marks. If a Save, Load or Prepare has not returned, Close does nothing and returns
 // ErrHung.
@@ -171,19 +145,4 @@ func (w *wal) Close() error {
 		w.closed(w.failed)
 	}
 	return err
-}
-
-// markBytes is the distance between the two marks. Damage to one block of a disk must not affect
-// both.
-const markBytes = 4096
-
-// mark writes two frames without content. The first is durable before the second is written.
-func (w *wal) mark() error {
-	frame := make([]byte, frameHeadBytes, frameHeadBytes+64+markBytes)
-	frame = append(frame, itemMark)
-	frame = append(frame, make([]byte, markBytes)...)
-	if err := w.write(frame); err != nil {
-		return err
-	}
-	return w.write(append(make([]byte, frameHeadBytes, frameHeadBytes+8), itemMark))
 }
