@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/limits"
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
@@ -76,8 +77,13 @@ func TestTheTextOfAMode(t *testing.T) {
 			t.Errorf("%q is read as %v, %v", text, read, err)
 		}
 	}
-	if text, err := Permits(3, 2).MarshalText(); !errors.Is(err, ErrBadRequest) {
-		t.Errorf("%q, %v", text, err)
+	for _, m := range []Mode{Permits(3, 2), Permits(0, 2), Permits(-1, -1), Permits(2, 1<<30+1), Mode(modes.Upgradable + 1)} {
+		if text, err := m.MarshalText(); !errors.Is(err, ErrBadRequest) {
+			t.Errorf("%q, %v", text, err)
+		}
+		if text := m.String(); !strings.HasPrefix(text, "invalid: ") {
+			t.Errorf("an invalid mode calls itself %q", text)
+		}
 	}
 	if err := new(Mode).UnmarshalText([]byte("half")); !errors.Is(err, ErrBadRequest) {
 		t.Error(err)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -322,6 +323,47 @@ func TestFramesAreCountedHoweverTheyArrive(t *testing.T) {
 		}
 		if got != want || f.skip != 0 || f.have != 0 {
 			t.Errorf("in pieces of %d bytes: %d frames, want %d; %d and %d bytes are left", piece, got, want, f.skip, f.have)
+		}
+	}
+}
+
+// TestThePauseAfterEachFailedDial has failed dials one after the other. The first pause and the
+// longest one depend on the address, on this node, and on whether a program has answered.
+func TestThePauseAfterEachFailedDial(t *testing.T) {
+	for _, c := range []struct {
+		preferred, newborn, answered bool
+		first, most                  time.Duration
+	}{
+		{false, false, false, pauseFirst, maxPause},
+		{false, true, false, pauseFirst, pauseNewborn},
+		{true, false, false, preferredFirst, preferredLast},
+		{true, true, false, preferredFirst, preferredLast},
+		{false, false, true, pauseFirst, pauseAnswered},
+		{false, true, true, pauseFirst, pauseAnswered},
+		{true, false, true, preferredFirst, pauseAnswered},
+		{true, true, true, preferredFirst, pauseAnswered},
+	} {
+		d := newDials(func(b []byte) { clear(b) }, func() bool { return c.newborn })
+		key, err := pauseKey{addr: "a:1"}, error(syscall.ECONNREFUSED)
+		if c.answered {
+			err = ErrForeign
+		}
+		if c.preferred {
+			d.prefer([]string{"a:1"})
+		}
+		want := c.first
+		for n := range 12 {
+			d.failed(key, err, 0)
+			if got := d.pauses.known[key].delay; got != want {
+				t.Errorf("%+v: after %d failures the limit of the pause is %v, want %v", c, n+1, got, want)
+				break
+			}
+			want = min(2*want, c.most)
+		}
+		d.closed = true
+		d.failed(pauseKey{addr: "b:1"}, err, 0)
+		if len(d.pauses.known) != 1 {
+			t.Errorf("%+v: a closed port notes a pause", c)
 		}
 	}
 }

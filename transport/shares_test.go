@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"reflect"
 	"strings"
@@ -325,6 +326,9 @@ func TestRepeatedFloodsAreShutOut(t *testing.T) {
 				t.Fatalf("after %d floods the secret is refused", n)
 			}
 			b.tally(flooder, flooder, Identity{Instance: id(1), Peer: guest}).flooded()
+		}
+		if _, err := far.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the connection that floods is still open: %v", err)
 		}
 		if meets(guest.Capability.Text()) || !meets("another") || !meets("") {
 			t.Error("not exactly the secret of the peer that floods is refused")

@@ -173,6 +173,7 @@ func TestEachAnswerSaysWhatItIs(t *testing.T) {
 		{open.URL + "/console/status.json", "application/json", "", 200},
 		{open.URL + "/v1/watch?after=0", "application/x-ndjson", "", 200},
 		{open.URL + "/v1/watch?after=x", "application/json", "", 400},
+		{open.URL + "/v1/hold", "application/x-ndjson", "", 200},
 		{open.URL + "/v1/nothing", "application/json", "", 404},
 		{open.URL + "/v1/status", "application/json", "", 200},
 		{open.URL + "/v1/status?authorized", "application/json", "Bearer", 401},
@@ -180,9 +181,16 @@ func TestEachAnswerSaysWhatItIs(t *testing.T) {
 		{closed.URL + "/metrics", "application/json", "Bearer", 401},
 		{closed.URL + "/console/", "application/json", basic, 401},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url, nil)
+		method, body := http.MethodGet, ""
+		if strings.HasSuffix(c.url, "/v1/hold") {
+			method, body = http.MethodPost, `{"name":"shop"}`
+		}
+		r, err := http.NewRequestWithContext(t.Context(), method, c.url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if body != "" {
+			r.Header.Set("Content-Type", "application/json")
 		}
 		if strings.HasSuffix(c.url, "?authorized") {
 			r.Header.Set("Authorization", "Bearer misspelt")

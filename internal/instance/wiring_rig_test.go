@@ -47,6 +47,7 @@ type rig struct {
 	asked    cluster.VoterStatus      // the answer of the leader
 	silent   error                    // no leader answers about a replica
 	linked   bool
+	logged   bool // the directory has a log
 	sendFail error
 	survey   raftlog.Survey
 	hangs    error                // the error of WaitReleased
@@ -151,6 +152,7 @@ func (r *rig) withDir() {
 // withLog makes a log of this instance's raft ID in the directory. If ended is set, the log has
 // ended.
 func (r *rig) withLog(ended bool) {
+	r.logged = !ended
 	store, err := r.n.dir.Log(rigGroup, rigRaft)
 	if err == nil {
 		err = errors.Join(raftlog.Join(store, rigGroup, rigRaft), store.Close())
@@ -219,6 +221,12 @@ func (r *rig) left() (all []string) {
 	}
 	if f := n.diskFault(); f != nil {
 		all = append(all, "= its disk: "+string(f.State))
+	}
+	if r.logged {
+		if store, err := n.dir.Log(rigGroup, rigRaft); err == nil { // neither ended nor in use
+			_ = store.Close()
+			all = append(all, "= a log that can be used")
+		}
 	}
 	return all
 }

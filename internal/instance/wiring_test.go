@@ -214,6 +214,16 @@ func hostRows() []row {
 			calls("port.Prefer()", released, stopped, "port.Identify(four at host1, group 0, raft 0)")},
 		{"Host.Restart", "no replica", host(func(l life) { l.Restart(nodeidtest.Key(4), errors.New("why")) }),
 			calls("port.Prefer()", released, "port.Identify(four at host1, group 0, raft 0)")},
+		{"Host.Restart", "its log is in a directory", on(func(r *rig) {
+			r.withDir()
+			r.withLog(false)
+		}, host(func(l life) { l.Restart(nodeidtest.Key(4), errors.New("why")) })),
+			calls("port.Prefer()", released, "port.Identify(four at host1, group 0, raft 0)")},
+		{"Host.Voters", "a log is in its directory", on(func(r *rig) {
+			r.withDir()
+			r.withLog(false)
+		}, host(func(l life) { l.Voters(places()[1:]) })),
+			calls("port.Prefer(host2 host3)", "each.SetTargets(two three)", "= a log that can be used")},
 		{"Host.Restart", "its log could not be read", on(func(r *rig) { r.n.unread.Store(&errNoVoter) },
 			host(func(l life) { l.Restart(nodeidtest.Key(4), errors.New("why")) })),
 			calls("port.Prefer()", released, "port.Identify(four at host1, group 0, raft 0)")},
@@ -236,7 +246,7 @@ func hostRows() []row {
 			r.withDir()
 			r.withLog(false)
 		}, host(func(l life) { l.Prepared(rigGroup, rigRaft) })),
-			calls("log.Start(1, empty false)", "port.Identify(self at host1, group 7, raft 1)")},
+			calls("log.Start(1, empty false)", "port.Identify(self at host1, group 7, raft 1)", "= a log that can be used")},
 		{"Host.Removed", "the replica runs", voting(host(func(l life) { l.Removed(rigRaft) })), ""},
 		{"Host.Removed", "another replica runs", voting(host(func(l life) { l.Removed(9) })), calls("cluster.Retired(9)")},
 		{"Host.Removed", "no replica", host(func(l life) { l.Removed(rigRaft) }), calls("cluster.Retired(1)")},

@@ -3,6 +3,7 @@ package hold
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,6 +146,28 @@ func TestEachMethodInEachState(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestReleaseWithoutConfirmation releases a lock whose node reaches nobody. The error says which key
+// is in doubt, and is none of those by which a Hold has ended before.
+func TestReleaseWithoutConfirmation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mortisetest.New(t, 3)
+		i := c.Follower()
+		lock, err := c.Node(i).Lock(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := New(lock, 0)
+		c.Isolate(i)
+		began := time.Now()
+		err = h.Release(t.Context())
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || Ended(err) ||
+			!strings.HasPrefix(err.Error(), `unlock "a": `) || took != releaseTime {
+			t.Errorf("%v after %v", err, took)
+		}
+		c.Heal()
+	})
 }
 
 // TestTheContextsOfCallsEnd checks that no context of a call to the node outlives the call, with
