@@ -77,7 +77,8 @@ func TestTheTextOfAMode(t *testing.T) {
 			t.Errorf("%q is read as %v, %v", text, read, err)
 		}
 	}
-	for _, m := range []Mode{Permits(3, 2), Permits(0, 2), Permits(-1, -1), Permits(2, 1<<30+1), Mode(modes.Upgradable + 1)} {
+	invalid := []Mode{Permits(3, 2), Permits(0, 2), Permits(-1, -1), Permits(2, 1<<30+1), Mode(modes.Upgradable + 1)}
+	for _, m := range invalid {
 		if text, err := m.MarshalText(); !errors.Is(err, ErrBadRequest) {
 			t.Errorf("%q, %v", text, err)
 		}

@@ -65,6 +65,30 @@ func (b *begun) ends(t *testing.T, want int) {
 // family has three processes: a command, a child in its group, and one in a session of its own.
 const family = `echo $$; sleep 1000 & echo $!; setsid sh -c 'echo $$; exec sleep 1000' & wait`
 
+// TestTheWatchdogPassesSignalsOn sends each signal to the parent of a command, as a terminal or an
+// operator may. The command gets it, and the parent stays until the command has ended.
+func TestTheWatchdogPassesSignalsOn(t *testing.T) {
+	for _, s := range passedOn() {
+		number := s.(syscall.Signal)
+		script := fmt.Sprintf(`trap 'exit 7' %d; echo $$; while :; do sleep 0.1; done`, number)
+		b := beginCommand(t, script, 1)
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.pids[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, line, _ := strings.Cut(string(status), "\nPPid:")
+		var parent int
+		if _, err := fmt.Sscan(line, &parent); err != nil || parent == os.Getpid() {
+			t.Fatalf("the parent of the command is %d, %v", parent, err)
+		}
+		if err := syscall.Kill(parent, number); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%v", s)
+		b.ends(t, 7)
+	}
+}
+
 // TestCommandEndsWithRun checks that no process of a command outlives run by a second, in whatever
 // group or session it is, and that none is left to process 1 as a zombie.
 func TestCommandEndsWithRun(t *testing.T) {

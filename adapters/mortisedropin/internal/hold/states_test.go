@@ -148,8 +148,8 @@ func TestEachMethodInEachState(t *testing.T) {
 	}
 }
 
-// TestReleaseWithoutConfirmation releases a lock whose node reaches nobody. The error says which key
-// is in doubt, and is none of those by which a Hold has ended before.
+// TestReleaseWithoutConfirmation releases a lock whose node reaches no other. The error says which
+// key is in doubt, and is none of those by which a Hold has ended before.
 func TestReleaseWithoutConfirmation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mortisetest.New(t, 3)
