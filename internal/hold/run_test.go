@@ -34,8 +34,9 @@ func (f *fake) Err() error {
 
 func (f *fake) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
-	context.AfterFunc(f.over, func() { cancel(context.Cause(f.over)) })
-	if err := context.Cause(f.over); err != nil {
+	over := f.over // Regain replaces it
+	context.AfterFunc(over, func() { cancel(context.Cause(over)) })
+	if err := context.Cause(over); err != nil {
 		cancel(err)
 	}
 	return ctx

@@ -26,7 +26,7 @@ const (
 // untried are these constants, by the reason.
 var untried = map[string]string{
 	format: "" +
-		"Upgradable cluster/founding.refusals cluster/gossip/swim.maxMemberFields " +
+		"cluster/founding.refusals cluster/gossip/swim.maxMemberFields " +
 		"cluster/gossip/swim.msgPushPull fence.tokenDigits " +
 		"internal/capability.Force internal/credentials.checksumBytes " +
 		"internal/credentials.derivedKeys internal/credentials.wordBits internal/modes.Upgradable " +
