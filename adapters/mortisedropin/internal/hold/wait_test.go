@@ -122,6 +122,7 @@ func TestEachEndOfAWait(t *testing.T) {
 					c.took, c.calls, r)
 			}
 			time.Sleep(time.Hour)
+			synctest.Wait() // for the function that notes the end of the context
 			if calls != counted {
 				t.Errorf("%s: next was called after the end", what)
 			}
