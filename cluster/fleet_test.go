@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/gossip/swim"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
@@ -70,7 +69,7 @@ func joinOf(n int) []string {
 
 func (f *fleet) config(i, n int) Config {
 	return Config{
-		Gossip: startGossip,
+		Gossip: swim.Start,
 		Name:   fmt.Sprintf("n%d", i), Label: "test", Advertise: addrOf(i), Join: joinOf(n),
 		Settings: founding.Settings{Replicas: n, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second},
 		Clock:    f.clock, Logger: slog.New(slog.NewTextHandler(f, nil)), Resolve: f.resolve, Kubernetes: true,
@@ -333,8 +332,4 @@ func (f *fleet) allSeeAll() bool {
 		}
 	}
 	return true
-}
-
-func startGossip(c gossip.Config, first gossip.Meta) (gossip.Gossip, error) {
-	return swim.Start(c, first)
 }

@@ -63,13 +63,13 @@ func TestDefaultsOfAConfig(t *testing.T) {
 	}
 }
 
-type nobody struct{ Handler }
+type noHandler struct{ Handler }
 
 // TestEachMistakeOfAConfigIsNamedAlone has one mistake in each row.
 func TestEachMistakeOfAConfigIsNamedAlone(t *testing.T) {
 	good := func() Config {
 		return Config{Cluster: "c", Self: Self{Key: nodeid.NewKey(func(b []byte) { b[0] = 1 })}, Listener: Deaf(),
-			Dial: func(context.Context, string) (net.Conn, error) { return nil, ErrSilent }, Handler: nobody{}}
+			Dial: func(context.Context, string) (net.Conn, error) { return nil, ErrSilent }, Handler: noHandler{}}
 	}
 	if err := good().validate(); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"net"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/gossip/swim"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -138,7 +137,7 @@ func (n *Instance) clusterConfig(net cluster.Net) cluster.Config {
 		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(),
 		Join:     n.config.Join,
 		Settings: n.config.Group.Founding(n.config.Alone),
-		Rules:    n.env.rules, Net: net, Gossip: startGossip, Host: life{n},
+		Rules:    n.env.rules, Net: net, Gossip: swim.Start, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
 		Member: n.isMember(), JoinFunc: n.config.JoinFunc, Kubernetes: n.env.kubernetes,
 		Awaited: n.awaited,
@@ -150,10 +149,6 @@ func (n *Instance) clusterConfig(net cluster.Net) cluster.Config {
 		}
 	}
 	return c
-}
-
-func startGossip(c gossip.Config, first gossip.Meta) (gossip.Gossip, error) {
-	return swim.Start(c, first)
 }
 
 // awaited returns the log text that says what the instance waits for. Disk faults come first,

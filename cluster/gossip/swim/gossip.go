@@ -40,7 +40,7 @@ const streamTimeout = 5 * time.Second
 
 // Start starts gossip. The caller must end it with Close. Instances find each other only after
 // one of them has called Join.
-func Start(cfg gossip.Config, first gossip.Meta) (*Gossip, error) {
+func Start(cfg gossip.Config, first gossip.Meta) (gossip.Gossip, error) {
 	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(maxMembers)}
 	g.setMeta(first)
 	wire, err := newWire(cfg.Net, cfg.Label, cfg.Advertise)

@@ -79,7 +79,7 @@ func (w *web) start(i int, label string) *instance {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	n.Gossip = g
+	n.Gossip = g.(*Gossip)
 	w.all = append(w.all, n)
 	return n
 }

@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 		"internal/variables", "transport/wire/mortise/query/v1",
 	},
 	"internal/instance": {
-		"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/gossip/swim",
+		"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip/swim",
 		"cluster/voters", "go.etcd.io/raft/v3/raftpb", "internal/capability",
 		"internal/clock", "internal/credentials", "internal/history", "internal/nodeid",
 		"internal/outside", "internal/plain", "internal/queries", "internal/replica", "internal/trace", "lockfsm",

@@ -48,7 +48,7 @@ func (m *host) start() *proc {
 	m.proc, w.ports[m.machine], w.watch.running[m.id] = p, p.port, p.life
 	w.names[p.instance] = m.name
 	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
-	w.line.begin(timeline.Runs, w.page(), m.name, "runs")
+	w.line.Begin(timeline.Runs, w.page(), m.name, "runs")
 	p.core = cluster.NewCore(cluster.CoreConfig{Founding: cfg, Zone: m.zone, Gossips: cfg.Settings.Founds(m.name),
 		OwnState: p})
 	p.cluster = actor{p: p.life, turn: p.clusterTurn}
@@ -69,7 +69,7 @@ func (m *host) crash(power bool) {
 	p.dead = true
 	m.proc, m.w.watch.running[m.id] = nil, nil
 	delete(m.w.ports, m.machine)
-	m.w.line.end(m.w.page(), m.name, "runs")
+	m.w.line.End(timeline.Runs, m.w.page(), m.name, "runs")
 	m.w.line.process(p.stream, m.w.page())
 	if r := p.replica; r != nil {
 		r.stop()

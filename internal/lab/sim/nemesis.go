@@ -121,7 +121,7 @@ func (n *nemesis) crash(m *host, power bool) {
 func (n *nemesis) pause(m *host, d time.Duration) {
 	n.w.note("%s stands still for %v", m.name, d)
 	m.pausedUntil = max(m.pausedUntil, n.w.now+d)
-	n.w.line.span(timeline.Paused, n.w.page(), n.w.page()+d, m.name, "stands still")
+	n.w.line.Span(timeline.Paused, n.w.page(), n.w.page()+d, m.name, "stands still")
 }
 
 // partition cuts the links between two random sides. One machine may reach both sides, because in

@@ -42,12 +42,12 @@ func (n *network) hop() time.Duration {
 // sever cuts the link from a to b.
 func (n *network) sever(a, b *machine) {
 	n.cut[[2]int{a.id, b.id}] = true
-	n.w.line.begin(timeline.Cut, n.w.page(), a.name, "nothing gets to "+b.name)
+	n.w.line.Begin(timeline.Cut, n.w.page(), a.name, "nothing gets to "+b.name)
 }
 
 func (n *network) join(a, b *machine) {
 	delete(n.cut, [2]int{a.id, b.id})
-	n.w.line.end(n.w.page(), a.name, "nothing gets to "+b.name)
+	n.w.line.End(timeline.Cut, n.w.page(), a.name, "nothing gets to "+b.name)
 }
 
 // mend joins all machines.

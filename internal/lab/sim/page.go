@@ -11,19 +11,15 @@ import (
 // machines.
 func (w *fleet) shown() timeline.Page {
 	keys, holds := timeline.Holds(w.watch.history, w.line.ended, time.Hour, w.page())
-	p := timeline.Page{At: w.faultAt, To: w.page(), Lanes: append(keys, networkLane), Marks: w.line.all,
-		Bars: append(holds, w.line.finished(w.page())...)}
+	p := timeline.Page{At: w.faultAt, To: w.page(), Lanes: append(keys, networkLane), Marks: w.line.Marks(),
+		Bars: append(holds, w.line.Bars(w.page())...)}
 	for _, m := range w.machines {
 		p.Lanes = append(p.Lanes, m.name)
 	}
 	return p
 }
 
-const (
-	pageTTLs  = 6               // the large drawing begins at least this many TTLs before the objection
-	pageReach = 2 * time.Minute // and at most this long before it, to show the faults
-	pageNotes = 400
-)
+const pageNotes = 400 // lines of the transcript
 
 // Page returns the page of a run with Config.Verbose, which has failed. It names the faults that
 // have happened, and the window shows the last of them.
@@ -35,20 +31,13 @@ func (r *Report) Page(title, command string, minimal bool, faults, remarks []str
 	}
 	p.Remarks = append([]string{r.Config.String(),
 		"In n2/6c67, n2 is the machine and 6c67 the end of the instance ID, which is new after each start."}, remarks...)
-	p.From = max(0, p.At-pageTTLs*r.Config.TTL)
+	var times []time.Duration
 	for i, s := range r.Strikes {
-		if r.Config.Replay.happens(i) && s.At < p.From && p.At-s.At < pageReach {
-			p.From = max(0, s.At-r.Config.TTL/2)
-			break
+		if r.Config.Replay.happens(i) {
+			times = append(times, s.At)
 		}
 	}
-	p.To = min(p.To, p.At+r.Config.TTL)
-	for i, s := range r.Strikes { // the last fault before the objection, if the window shows it small
-		if near := s.At - max(p.At-s.At, 10*time.Millisecond)/2; r.Config.Replay.happens(i) && s.At <= p.At &&
-			p.At-near < (p.At-p.From)/4 {
-			p.Near, p.To = near, min(p.To, p.At+(p.At-near)/2)
-		}
-	}
+	p.Focus(r.Config.TTL, times)
 	p.Notes = r.Transcript[max(0, len(r.Transcript)-pageNotes):]
 	return p
 }

@@ -43,9 +43,9 @@ func (o *voterWatch) counts(r *voter, leads bool) {
 	}
 	r.counted = leads
 	if text := fmt.Sprintf("leads group %x", r.Group); leads {
-		o.w.line.begin(timeline.Leads, o.w.page(), r.p.m.name, text)
+		o.w.line.Begin(timeline.Leads, o.w.page(), r.p.m.name, text)
 	} else {
-		o.w.line.end(o.w.page(), r.p.m.name, text)
+		o.w.line.End(timeline.Leads, o.w.page(), r.p.m.name, text)
 	}
 	switch {
 	case leads:

@@ -91,7 +91,8 @@ const notesKept = 4000
 
 func newWorld(cfg Config) *world {
 	source := rand.NewPCG(cfg.Seed, 0x6d6f7274)
-	w := &world{cfg: cfg, rng: rand.New(source), source: source, line: marks{on: cfg.Verbose},
+	w := &world{cfg: cfg, rng: rand.New(source), source: source,
+		line:     marks{Recorder: timeline.Recorder{Off: !cfg.Verbose}},
 		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)),
 		opening:  rand.New(rand.NewPCG(cfg.Seed, 0x6f70656e)), run: fnv.New64a(), verbose: cfg.Verbose,
 		now: time.Hour, beside: func() {}, names: map[nodeid.ID]string{}}
@@ -142,7 +143,7 @@ func (w *world) befalls(c chance, p float64, at string) bool {
 	if !w.cfg.Replay.befalls(c, w.befallen[c]-1) {
 		return false
 	}
-	w.line.add(timeline.Late, w.page(), at, "", "%s", chanceNames[c])
+	w.line.Mark(timeline.Late, w.page(), at, "", "%s", chanceNames[c])
 	return true
 }
 
@@ -160,7 +161,7 @@ func (w *world) strike(draw func() (name string, do func())) {
 		do()
 		w.beside()
 		s.Text = w.since(noted)
-		w.line.add(timeline.Fault, w.page(), networkLane, "", "%s", s.Text)
+		w.line.Mark(timeline.Fault, w.page(), networkLane, "", "%s", s.Text)
 	}
 	if known != nil {
 		*w.source = known.after
@@ -187,7 +188,7 @@ func (w *world) page() time.Duration { return w.now - time.Hour }
 
 // loses observes that a message is lost.
 func (w *world) loses(from, to, format string, args ...any) {
-	w.line.add(timeline.Lost, w.page(), from, to, format, args...)
+	w.line.Mark(timeline.Lost, w.page(), from, to, format, args...)
 }
 
 func (w *world) id() uint64 { return w.rng.Uint64()>>8 | 1 }

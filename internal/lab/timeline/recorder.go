@@ -10,6 +10,8 @@ import (
 // Recorder collects the bars and marks of a run as it goes. The zero value is ready to use, by one
 // goroutine at a time. All times are those of the page.
 type Recorder struct {
+	Off bool // nothing is collected
+
 	bars []Bar
 	open []Bar // those that have begun
 	all  []Mark
@@ -17,12 +19,16 @@ type Recorder struct {
 
 // Mark adds a mark.
 func (r *Recorder) Mark(kind Kind, at time.Duration, from, to, format string, args ...any) {
+	if r.Off {
+		return
+	}
 	r.all = append(r.all, Mark{Lane: from, To: to, Kind: kind, At: at, Text: fmt.Sprintf(format, args...)})
 }
 
 // Begin begins a bar. If a bar with the same lane, kind and text has begun, it goes on.
 func (r *Recorder) Begin(kind Kind, at time.Duration, lane, text string) {
-	if !slices.ContainsFunc(r.open, func(b Bar) bool { return b.Lane == lane && b.Kind == kind && b.Text == text }) {
+	begun := func(b Bar) bool { return b.Lane == lane && b.Kind == kind && b.Text == text }
+	if !r.Off && !slices.ContainsFunc(r.open, begun) {
 		r.open = append(r.open, Bar{Lane: lane, Kind: kind, From: at, Text: text})
 	}
 }
@@ -42,6 +48,9 @@ func (r *Recorder) End(kind Kind, at time.Duration, lane, text string) {
 
 // Span adds a bar.
 func (r *Recorder) Span(kind Kind, from, to time.Duration, lane, text string) {
+	if r.Off {
+		return
+	}
 	r.bars = append(r.bars, Bar{Lane: lane, Kind: kind, From: from, To: to, Text: text})
 }
 

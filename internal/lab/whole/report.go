@@ -11,7 +11,6 @@ import (
 
 // Report is what a run has left in the file MORTISE_REPORT: what it can go without, and its page.
 type Report struct {
-	Seed  uint64
 	Bugs  []string
 	TTL   time.Duration
 	Plan  string

@@ -159,7 +159,7 @@ func (r *run) report(bugs []string) *Report {
 	if refused != nil {
 		r.refusals(refused())
 	}
-	out := &Report{Seed: r.seed, Bugs: bugs, TTL: r.ttl, Plan: r.plan.String(), Parts: r.shows.parts}
+	out := &Report{Bugs: bugs, TTL: r.ttl, Plan: r.plan.String(), Parts: r.shows.parts}
 	end := r.elapsed()
 	ended := map[int]time.Duration{}
 	for i, at := range r.shows.ended {

@@ -31,8 +31,6 @@ type Shrinker struct {
 
 const (
 	oneRun    = 100 * time.Second // the longest time of a run
-	pageTTLs  = 6                 // the large drawing begins at least this many TTLs before the objection
-	pageReach = 2 * time.Minute   // and at most this long before it, to show the faults
 	pageNotes = 400               // lines of the transcript
 	pageAfter = 10                // of them from the objection on
 )
@@ -146,7 +144,7 @@ func (s *Shrinker) page(r *Report, parts []Part, minimal bool, command string) (
 	p.Title, p.Command, p.Verdict, p.Minimal = fmt.Sprintf("Whole nodes, seed %d", s.Seed), command, r.Bugs[0], minimal
 	only := strings.Join(append(names, nothing), ",")
 	p.Remarks = []string{r.Plan, "The smallest run alone: MORTISE_ONLY='" + only + "'"}
-	p.From, p.To = max(0, p.At-pageTTLs*r.TTL), min(p.To, p.At+r.TTL)
+	var faults []time.Duration
 	for _, part := range parts {
 		at := part.At
 		for _, happened := range r.Parts { // at the time of this run
@@ -159,16 +157,12 @@ func (s *Shrinker) page(r *Report, parts []Part, minimal bool, command string) (
 			text = fmt.Sprintf("%s, at %.3f s", text, at.Seconds())
 		}
 		p.Faults = append(p.Faults, text)
-		if part.Kind != AFault && part.Kind != Refusal || at > p.At {
-			continue
-		}
-		if at < p.From && p.At-at < pageReach {
-			p.From = max(0, at-r.TTL/2)
-		}
-		if near := at - max(p.At-at, 10*time.Millisecond)/2; p.At-near < (p.At-p.From)/4 {
-			p.Near = near
+		if part.Kind == AFault || part.Kind == Refusal {
+			faults = append(faults, at)
 		}
 	}
+	slices.Sort(faults)
+	p.Focus(r.TTL, faults)
 	p.Lanes = slices.DeleteFunc(p.Lanes, func(lane string) bool { return !inWindow(p, lane) })
 	text, err := os.ReadFile(s.Transcript)
 	if err != nil {
