@@ -51,8 +51,9 @@ type leaseAttachment struct {
 	epoch   lockfsm.Epoch
 }
 
-// leaseRenewal is the first arrival of a renewal: the newest term then, and the round after it.
-type leaseRenewal struct{ term, round uint64 }
+// leaseRenewal is the first arrival of a renewal: the newest term then, the round after it, and the
+// number of grants that the voter had applied.
+type leaseRenewal struct{ term, round, grants uint64 }
 
 type leaseVoter struct {
 	group, term uint64
@@ -63,9 +64,10 @@ type leaseVoter struct {
 	epochs      map[lockfsm.SessionID]lockfsm.Epoch
 	live        map[leaseAttachment]bool
 	came        map[string]leaseRenewal
-	asked       uint64                                        // the newest round
-	confirmed   uint64                                        // the newest round that a quorum has confirmed
-	untold      map[lockfsm.SessionID]map[lockfsm.Number]bool // true: a renewal has arrived since
+	asked       uint64                                          // the newest round
+	confirmed   uint64                                          // the newest round that a quorum has confirmed
+	grants      uint64                                          // to sessions that are attached
+	untold      map[lockfsm.SessionID]map[lockfsm.Number]uint64 // which of the grants it is
 	recalls     map[lockfsm.SessionID][]lockfsm.Number
 }
 
@@ -104,10 +106,10 @@ func (l *Leases) voter(name string) *leaseVoter {
 
 func (v *leaseVoter) leads(group, term uint64, at time.Duration) {
 	*v = leaseVoter{group: group, term: term, since: at, ttls: v.ttls, epochs: v.epochs,
-		came: v.came, asked: v.asked, confirmed: v.confirmed,
+		came: v.came, asked: v.asked, confirmed: v.confirmed, grants: v.grants,
 		acked: map[lockfsm.SessionID]time.Duration{}, expiring: map[lockfsm.SessionID]bool{},
 		live:   map[leaseAttachment]bool{},
-		untold: map[lockfsm.SessionID]map[lockfsm.Number]bool{}, recalls: map[lockfsm.SessionID][]lockfsm.Number{}}
+		untold: map[lockfsm.SessionID]map[lockfsm.Number]uint64{}, recalls: map[lockfsm.SessionID][]lockfsm.Number{}}
 	if v.ttls == nil {
 		v.ttls, v.epochs = map[lockfsm.SessionID]time.Duration{}, map[lockfsm.SessionID]lockfsm.Epoch{}
 		v.came = map[string]leaseRenewal{}
@@ -249,9 +251,10 @@ func (l *Leases) atVoter(v *leaseVoter, s *LeaseStep) error {
 	case GrantApplied:
 		if v.term != 0 && v.live[leaseAttachment{s.Session, v.epochs[s.Session]}] {
 			if v.untold[s.Session] == nil {
-				v.untold[s.Session] = map[lockfsm.Number]bool{}
+				v.untold[s.Session] = map[lockfsm.Number]uint64{}
 			}
-			v.untold[s.Session][s.Number] = false
+			v.grants++
+			v.untold[s.Session][s.Number] = v.grants
 		}
 	case EndApplied:
 		if delete(v.untold[s.Session], s.Number); s.Number == 0 { // of the session
@@ -281,10 +284,7 @@ func (l *Leases) renews(v *leaseVoter, s *LeaseStep) error {
 	switch s.Kind {
 	case RenewCame:
 		if _, again := v.came[renewal]; !again {
-			v.came[renewal] = leaseRenewal{l.terms[v.group], v.asked + 1}
-		}
-		for number := range v.untold[s.Session] {
-			v.untold[s.Session][number] = true
+			v.came[renewal] = leaseRenewal{l.terms[v.group], v.asked + 1, v.grants}
 		}
 	case RoundAsked:
 		v.asked = max(v.asked, s.Seq)
@@ -299,7 +299,8 @@ func (l *Leases) renews(v *leaseVoter, s *LeaseStep) error {
 		}
 	case RenewTold:
 		at := leaseAttachment{s.Session, s.Epoch}
-		switch came, known := v.came[renewal]; {
+		came, known := v.came[renewal]
+		switch {
 		case known && came.term > v.term:
 			return broken(LeadConfirmed, s, "the leader of term %d acknowledges a renewal that came in term %d", v.term,
 				came.term)
@@ -314,8 +315,8 @@ func (l *Leases) renews(v *leaseVoter, s *LeaseStep) error {
 		case !known:
 			return broken(NewestAttachment, s, "the renewal %d did not come with this attachment", s.Seq)
 		}
-		for number, due := range v.untold[s.Session] {
-			if due {
+		for number, grant := range v.untold[s.Session] {
+			if grant <= came.grants { // it came after the grant
 				return broken(GrantIsTold, s, "the grant of its request %d was not told", number)
 			}
 		}

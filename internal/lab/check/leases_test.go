@@ -99,8 +99,13 @@ func rightLeases() []leaseStep {
 		voter(6.3, check.RecallTold, leaseStep{Voter: "v1", Epoch: 2, Number: 12}),
 		voter(6.3, check.AttachTold, leaseStep{Voter: "v1", Epoch: 2}),
 		voter(6.3, check.RoundAsked, leaseStep{Voter: "v1", Seq: 1}),
+		// The grant of 13 is told after the acknowledgement of a renewal that had come before it,
+		// although a renewal of the older attachment comes late.
+		voter(6.35, check.GrantApplied, leaseStep{Voter: "v1", Number: 13}),
+		voter(6.36, check.RenewCame, leaseStep{Voter: "v1", Epoch: 1, Seq: 2}),
 		voter(6.4, check.RoundConfirmed, leaseStep{Voter: "v1", Seq: 1}),
 		voter(6.4, check.RenewTold, leaseStep{Voter: "v1", Epoch: 2, Seq: 3}),
+		voter(6.4, check.GrantTold, leaseStep{Voter: "v1", Epoch: 2, Number: 13}),
 		client(6.5, check.RenewHeard, with(2, 3)),
 		deadline(6.5, 6.1),
 		client(6.5, check.RecallHeard, leaseStep{Token: 102}),
