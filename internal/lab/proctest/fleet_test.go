@@ -5,6 +5,7 @@ package proctest
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,9 @@ const (
 	// birthBytes is the resident memory of an instance with few locks, and of its machine.
 	birthBytes = 30 << 20
 	birthGoal  = 300 * time.Millisecond // for each instance, on two processors
+	// birthsPerProcessor is how many instances one processor serves from their start on. With 150 for
+	// each, leases end since no processor renews them in time; with 300 the leaders starve, too.
+	birthsPerProcessor = 100
 	// fleetSettled is longer than the time between two renewals, so that each instance has renewed
 	// its lease since the births, which keep all processors busy.
 	fleetSettled = 5 * time.Second
@@ -100,16 +104,18 @@ func TestManyBirths(t *testing.T) {
 	}
 }
 
-// TestAsManyBirthsAsFit starts MORTISE_BIRTHS instances simultaneously, or as many as the memory of
-// this machine has room for.
+// TestAsManyBirthsAsFit starts MORTISE_BIRTHS instances simultaneously, or as many as the memory and
+// the processors of this machine have room for.
 func TestAsManyBirthsAsFit(t *testing.T) {
 	begin(t, alone)
 	n, err := strconv.Atoi(os.Getenv(birthsEnv))
 	if err != nil || n < 3 {
 		t.Skipf("%s is not the number of instances to start, such as 1000", birthsEnv)
 	}
-	if room := int(available(t) / 4 * 3 / birthBytes); room < n {
-		t.Logf("%d instances fit into three quarters of the free memory, so they are started instead of %d", room, n)
+	memory, processors := int(available(t)/4*3/birthBytes), birthsPerProcessor*runtime.NumCPU()
+	if room := min(memory, processors); room < n {
+		t.Logf("%d instances are started instead of %d: three quarters of the free memory have room for %d, the processors for %d",
+			room, n, memory, processors)
 		n = room
 	}
 	births(t, n, time.Duration(n)*birthGoal)
