@@ -95,7 +95,7 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	}
 	b.core.Role(b.now, Role{Term: 6, Leader: nodeid.Endpoint{ID: nodeidtest.ID(3), Addr: "three"}})
 	both(6)
-	if b.core.adoptDue != nil || b.core.raiseDue != 0 {
+	if b.core.duties.adopt != nil || b.core.duties.raise != 0 {
 		t.Fatal("kept by a keeper that does not lead")
 	}
 }
@@ -139,7 +139,7 @@ func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	want := map[lockfsm.SessionID]time.Duration{old: benchTTL, young: benchTTL / 2}
 	for range 2 {
 		for id, ttl := range want {
-			if got := b.core.session(id).ttl; got != ttl {
+			if got := b.core.leases.session(id).ttl; got != ttl {
 				t.Errorf("session %d has a TTL of %v here, want %v", id, got, ttl)
 			}
 		}

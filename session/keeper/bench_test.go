@@ -54,7 +54,7 @@ func leadingBench(t *testing.T) *bench {
 	b.leads()
 	b.core.AllBound(b.now)
 	b.step()
-	if !b.core.serving() {
+	if !b.core.group.serving() {
 		t.Fatal("not serving")
 	}
 	return b

@@ -10,18 +10,18 @@ import (
 // Check verifies the invariants of the core, for tests.
 func (k *Core) Check() error {
 	attachments, opens, queued, expiring := 0, 0, 0, 0
-	for i, p := range k.all {
-		if p.place != i || k.peers[p.id] != p {
+	for i, p := range k.peers.all {
+		if p.place != i || k.peers.byID[p.id] != p {
 			return fmt.Errorf("peer %d at place %d records place %d, or is not found by its ID", p.id, i, p.place)
 		}
 		attachments += len(p.attachments)
 		opens += p.opens
 		queued += p.queued
 		for _, a := range p.attachments {
-			if k.attachments[a.session] != a || a.over || a.peer != p {
+			if k.peers.attachments[a.session] != a || a.over || a.peer != p {
 				return fmt.Errorf("peer %d: attachment %+v is not the session's", p.id, a)
 			}
-			if s := k.sessions[a.session]; a.live && (s == nil || s.epoch != a.epoch) {
+			if s := k.leases.sessions[a.session]; a.live && (s == nil || s.epoch != a.epoch) {
 				return fmt.Errorf("attachment %d of %d is live, the session is %+v", a.epoch, a.session, s)
 			}
 		}
@@ -30,36 +30,36 @@ func (k *Core) Check() error {
 		}
 	}
 	left := 0
-	for i, s := range k.entering.sessions {
-		if k.entering.done[i] {
+	for i, s := range k.leases.entering.sessions {
+		if k.leases.entering.done[i] {
 			continue
 		}
-		if left++; k.sessions[s.ID] != nil || i < k.entering.next {
+		if left++; k.leases.sessions[s.ID] != nil || i < k.leases.entering.next {
 			return fmt.Errorf("session %d at place %d is entered, but not marked as entered; the next place is %d",
-				s.ID, i, k.entering.next)
+				s.ID, i, k.leases.entering.next)
 		}
 	}
-	if left != k.entering.left {
-		return fmt.Errorf("%d sessions are not entered, counted as %d", left, k.entering.left)
+	if left != k.leases.entering.left {
+		return fmt.Errorf("%d sessions are not entered, counted as %d", left, k.leases.entering.left)
 	}
 	sum := 0
-	for _, p := range k.queue {
+	for _, p := range k.queue.runs {
 		sum += len(p.bytes)
 	}
 	for _, p := range k.paces.held {
 		sum += len(p.bytes)
 	}
-	for _, s := range k.sessions {
+	for _, s := range k.leases.sessions {
 		if s.expiring {
 			expiring++
 		}
 	}
-	if attachments != len(k.attachments) || opens != len(k.opens) || queued != k.queued || sum != queued ||
-		expiring != k.expiring || len(k.all) != len(k.peers) {
+	if attachments != len(k.peers.attachments) || opens != len(k.opens) || queued != k.queue.bytes || sum != queued ||
+		expiring != k.leases.expiring || len(k.peers.all) != len(k.peers.byID) {
 		return fmt.Errorf("counted and recorded: attachments %d %d, opens %d %d, queued %d %d %d, expiring %d %d, "+
 			"peers %d %d",
-			attachments, len(k.attachments), opens, len(k.opens), queued, k.queued, sum, expiring, k.expiring,
-			len(k.all), len(k.peers))
+			attachments, len(k.peers.attachments), opens, len(k.opens), queued, k.queue.bytes, sum, expiring, k.leases.expiring,
+			len(k.peers.all), len(k.peers.byID))
 	}
 	return nil
 }
@@ -73,14 +73,14 @@ type Kept struct {
 
 // Kept returns the core's state of a session, and false for an unknown session.
 func (k *Core) Kept(id lockfsm.SessionID) (kept Kept, ok bool) {
-	if place, found := k.entering.at(id); found {
-		return Kept{Deadline: k.entering.since.Add(k.entering.sessions[place].TTL + k.stalled)}, true
+	if place, found := k.leases.entering.at(id); found {
+		return Kept{Deadline: k.leases.entering.since.Add(k.leases.entering.sessions[place].TTL + k.stalled)}, true
 	}
-	s := k.sessions[id]
+	s := k.leases.sessions[id]
 	if s == nil {
 		return Kept{}, false
 	}
-	a := k.attachments[id]
+	a := k.peers.attachments[id]
 	return Kept{Deadline: s.deadline.Add(k.stalled), Expiring: s.expiring, Renewing: a != nil &&
 		(a.waits || a.flies)}, true
 }

@@ -11,14 +11,11 @@ import (
 // This file checks the headers of commands and makes one proposal per turn. It changes only the
 // bytes of Open.
 
-// commandRun is a sequence of commands of one attachment, or one Open, that waits to be proposed.
-type commandRun struct {
-	peer  *peerState
-	on    *attachment // nil for an Open
-	nonce lockfsm.Nonce
-	pace  *pace // nil unless the run begins with an Attach
-	bytes []byte
-}
+const (
+	peerOpens = 64
+	// peerSessions bounds the sessions of one peer that have not expired.
+	peerSessions = 256
+)
 
 // Receive implements [Keeper.Receive].
 func (k *Core) Receive(now clock.Time, from nodeid.ID, renewals, commands []byte) {
@@ -32,22 +29,20 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	if from.IsZero() {
 		return
 	}
-	if !k.serving() {
+	if !k.group.serving() {
 		if !k.role.Leading {
-			k.redirect(k.peer(from))
+			k.peers.redirect(k.peers.peer(from), k.role.Term, k.role.Leader)
 		}
-		k.remember(from)
+		k.askers.remember(from)
 		return
 	}
-	p := k.peer(from)
+	p := k.peers.peer(from)
 	p.rights = rights
 	// Commands are read first, because the renewal of an Attach is in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
 	}
-	for len(p.attachments) > 0 {
-		k.end(p.attachments[0], session.EndRefused)
-	}
+	k.peers.endAll(p, session.EndRefused)
 }
 
 // takeCommands adds the commands of a frame to the queue. It returns false for a malformed frame or
@@ -96,10 +91,10 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 // have its kind and cannot decode its fields, but its sender is no faulty client: it has a newer
 // build, and its locks must remain.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
-	if h.Rules > k.rules {
-		k.reply(p, &session.Reply{
+	if h.Rules > k.group.rules {
+		k.peers.reply(p, &session.Reply{
 			Kind: session.ReplyUnsupported, Session: h.Session, Epoch: h.Epoch, Number: h.Number, Command: h.Kind,
-			Rules: k.rules,
+			Rules: k.group.rules,
 		})
 		return commandRun{}, true
 	}
@@ -120,20 +115,15 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 
 // admitOn admits a command on its attachment.
 func (k *Core) admitOn(p *peerState, h lockfsm.Header, command []byte) commandRun {
-	a := k.attached(p, h.Session, h.Epoch)
+	a := k.peers.attached(p, h.Session, h.Epoch)
 	if a == nil {
-		k.unknown(p, h.Session, h.Epoch)
+		k.peers.unknown(p, h.Session, h.Epoch)
 		return commandRun{}
 	}
 	if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
 		return commandRun{}
 	}
 	return commandRun{peer: p, on: a}
-}
-
-type pendingOpen struct {
-	peer   *peerState
-	opener lockfsm.Opener
 }
 
 // admitOpen admits one Open for each nonce. It sets the opener and the rights of the session,
@@ -143,7 +133,7 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	if err != nil {
 		return commandRun{}, false
 	}
-	if k.entering.left > 0 {
+	if k.leases.entering.left > 0 {
 		return commandRun{}, true // the client retries; the number of its sessions is not known yet
 	}
 	before := k.opens[c.Nonce].peer
@@ -155,20 +145,20 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	}
 	if k.Outdated != nil && p.rights == nil {
 		if why := k.Outdated(c.Record); why != (session.Outdated{}) {
-			k.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.Unsupported,
+			k.peers.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.Unsupported,
 				Term: k.role.Term, Outdated: why})
 			return commandRun{}, true
 		}
 	}
-	if before == nil && k.opened[p.id]+p.opens >= peerSessions {
-		k.reply(p, &session.Reply{
+	if before == nil && k.leases.opened[p.id]+p.opens >= peerSessions {
+		k.peers.reply(p, &session.Reply{
 			Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.TooManySessions, Term: k.role.Term,
 		})
 		return commandRun{}, true
 	}
 	if before != nil {
 		before.opens--
-		k.touch(before)
+		k.peers.touch(before)
 	}
 	p.opens++
 	if before != nil {
@@ -189,46 +179,46 @@ func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (comm
 	if err != nil {
 		return commandRun{}, false
 	}
-	if a := k.attached(p, h.Session, h.Epoch); a != nil {
+	if a := k.peers.attached(p, h.Session, h.Epoch); a != nil {
 		return commandRun{}, true // a duplicate, answered when the first Attach is applied
 	}
-	s := k.session(h.Session)
+	s := k.leases.session(h.Session)
 	if mine := s != nil && p.owns(nonce, s); !mine || h.Epoch <= s.epoch {
 		code := lockfsm.Stale
 		if !mine {
 			code = lockfsm.NoSession
 		}
-		k.reply(p, &session.Reply{
+		k.peers.reply(p, &session.Reply{
 			Kind: session.ReplyAttached, Session: h.Session, Epoch: h.Epoch, Code: code, Term: k.role.Term,
 		})
 		return commandRun{}, true
 	}
 	run := k.beginAttachment(p, h, nonce)
 	if run.on != nil {
-		run.pace = k.paceOf(s.opener)
+		run.pace = k.paces.of(s.opener, k.now)
 	}
 	return run, true
 }
 
 func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Nonce) commandRun {
-	old := k.attachments[h.Session]
+	old := k.peers.attachments[h.Session]
 	if old != nil && h.Epoch <= old.epoch {
-		k.unknown(p, h.Session, h.Epoch)
+		k.peers.unknown(p, h.Session, h.Epoch)
 		return commandRun{}
 	}
 	if old != nil && old.peer == p {
-		k.detach(old)
+		k.peers.detach(old)
 	} else if old != nil {
-		k.end(old, session.EndUnknown)
+		k.peers.end(old, session.EndUnknown)
 	}
 	if len(p.attachments) >= peerAttachments {
-		k.reply(p, &session.Reply{
+		k.peers.reply(p, &session.Reply{
 			Kind: session.ReplyEnded, Session: h.Session, Epoch: h.Epoch, Reason: session.EndOverloaded,
 		})
 		return commandRun{}
 	}
 	a := &attachment{session: h.Session, epoch: h.Epoch, nonce: nonce, peer: p, rights: p.rights}
-	k.attachments[h.Session] = a
+	k.peers.attachments[h.Session] = a
 	p.attachments = append(p.attachments, a)
 	return commandRun{peer: p, on: a}
 }
@@ -238,15 +228,31 @@ func (k *Core) enqueue(p commandRun) {
 	if len(p.bytes) == 0 {
 		return
 	}
-	if k.queued+len(p.bytes) > queuedBytes || p.peer.queued+len(p.bytes) > peerBytes {
+	if !k.queue.admit(&p) {
 		k.refuse(p)
 		return
 	}
-	k.queued += len(p.bytes)
-	p.peer.queued += len(p.bytes)
-	if !k.hold(p) {
+	if !k.paces.hold(&p, k.now) {
 		k.propose(p)
 	}
+}
+
+// propose adds a run to the queue and counts its Attach.
+func (k *Core) propose(p commandRun) {
+	k.paces.proposed(&p)
+	k.queue.add(p)
+}
+
+// release moves the runs that need not wait for the pace of Attach any more to the queue.
+func (k *Core) release() {
+	k.paces.release(k.now, func(p commandRun) {
+		if p.on.over {
+			k.queue.remove(&p)
+			k.peers.touch(p.peer)
+		} else {
+			k.propose(p)
+		}
+	})
 }
 
 // refuse drops the Open of a run that is not proposed, or ends the run's attachment.
@@ -254,7 +260,7 @@ func (k *Core) refuse(p commandRun) {
 	if p.on == nil {
 		k.forgetOpen(p.nonce)
 	} else if !p.on.over {
-		k.end(p.on, session.EndOverloaded)
+		k.peers.end(p.on, session.EndOverloaded)
 	}
 }
 
@@ -263,7 +269,7 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	if p != nil {
 		p.opens--
 		delete(k.opens, nonce)
-		k.touch(p)
+		k.peers.touch(p)
 	}
 	return p
 }
@@ -271,73 +277,37 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 // Proposal returns the batch of commands to propose in this turn and its term, or nil. If the batch
 // is not nil, Proposed must be called next. The caller owns the bytes.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
-	k.blob, k.blobExpires = k.blob[:0], 0
 	k.release()
-	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
+	if !k.group.led || k.now.Before(k.queue.retryAt) || len(k.queue.runs) == 0 && !k.due() {
 		return 0, nil
 	}
-	size := 0
-	for _, p := range k.queue {
-		if size >= blobBytes {
-			break
-		}
-		size += len(p.bytes)
-		k.blob = append(k.blob, p)
-	}
-	blob = make([]byte, 0, size+64+32*min(len(k.expireDue), expiresPerBlob))
+	size := k.queue.fill()
+	blob = make([]byte, 0, size+64+32*min(len(k.leases.due), expiresPerBlob))
 	blob = lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: wallUnixMS}.Append(blob)
-	if k.bornDue() {
-		blob = lockfsm.Command{Kind: lockfsm.Born}.Append(blob)
-	}
-	if k.graceDue && !k.graceSent {
-		blob = lockfsm.Command{Kind: lockfsm.EndGrace}.Append(blob)
-	}
-	if a := k.adoptDue; a != nil && k.born {
-		blob = lockfsm.Command{
-			Kind: lockfsm.Adopt, TTL: a.ttl, Settings: a.settings, SessionBytes: a.budgets.Session,
-			GroupBytes: a.budgets.Group,
-		}.Append(blob)
-	}
-	if k.raiseDue != 0 && k.born {
-		blob = lockfsm.Command{Kind: lockfsm.Raise, Version: k.raiseDue}.Append(blob)
-		k.raising = max(k.raising, k.raiseDue)
-	}
-	for _, id := range k.expireDue[:min(len(k.expireDue), expiresPerBlob)] {
-		blob = lockfsm.Command{Kind: lockfsm.Expire, Session: id, Term: k.role.Term}.Append(blob)
-		k.blobExpires++
-	}
+	blob = k.duties.append(blob, k.group.born)
+	blob = k.leases.append(blob, k.role.Term)
 	blob = append(blob, k.searches.refuse...)
-	for _, p := range k.blob {
-		blob = append(blob, p.bytes...)
-	}
-	k.queue = k.queue[:copy(k.queue, k.queue[len(k.blob):])]
-	clear(k.queue[len(k.queue):cap(k.queue)])
-	return k.role.Term, blob
+	return k.role.Term, k.queue.append(blob)
 }
 
 // Proposed reports whether the log accepted the last batch. Otherwise the attachments with commands
 // in the batch end, and the keeper's own commands remain due.
 func (k *Core) Proposed(accepted bool) {
-	for _, p := range k.blob {
-		k.queued -= len(p.bytes)
-		p.peer.queued -= len(p.bytes)
-		k.touch(p.peer)
+	for _, p := range k.queue.blob {
+		k.queue.remove(&p)
+		k.peers.touch(p.peer)
 		if !accepted {
 			if p.pace != nil {
-				k.paced(attachID{p.on.session, p.on.epoch}, 0)
+				k.paces.applied(attachID{p.on.session, p.on.epoch}, 0, k.now)
 			}
 			k.refuse(p)
 		}
 	}
 	if !accepted {
-		k.proposeAt = k.now.Add(retryAfter)
+		k.queue.refused(k.now)
 		return
 	}
-	k.searches.refuse = nil
-	k.bornSent = k.bornSent || k.allBound
-	k.graceSent = k.graceSent || k.graceDue
-	if k.born {
-		k.adoptDue, k.raiseDue = nil, 0
-	}
-	k.expireDue = k.expireDue[:copy(k.expireDue, k.expireDue[k.blobExpires:])]
+	k.searches.accepted()
+	k.duties.accepted(k.group.born)
+	k.leases.accepted()
 }

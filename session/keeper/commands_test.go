@@ -63,12 +63,12 @@ func TestBlobIsBounded(t *testing.T) {
 			t.Fatalf("a blob of %d bytes", len(b.blob))
 		}
 		got += len(b.blob)
-		if len(b.core.queue) > 0 && b.core.Next() != b.now {
+		if len(b.core.queue.runs) > 0 && b.core.Next() != b.now {
 			t.Fatal("the rest is not due at once")
 		}
 		b.blob = nil
 	}
-	if got < total || b.core.queued != 0 {
+	if got < total || b.core.queue.bytes != 0 {
 		t.Fatalf("%d bytes proposed of %d", got, total)
 	}
 }
@@ -243,8 +243,8 @@ func TestHostileAmountsAreBounded(t *testing.T) {
 	for range 20 {
 		b.core.Receive(b.now, nodeidtest.ID(1), nil, frame)
 	}
-	if b.core.queued > peerBytes {
-		t.Errorf("%d bytes of one peer wait", b.core.queued)
+	if b.core.queue.bytes > peerBytes {
+		t.Errorf("%d bytes of one peer wait", b.core.queue.bytes)
 	}
 	b.turn()
 	if got := b.said(nodeidtest.ID(1)); got != "ended 2 overloaded, ended 2 unknown" {

@@ -10,26 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Limits and times of a keeper.
 const (
-	tickEvery       = 100 * time.Millisecond // the shortest time between two checks of the deadlines
-	watchBefore     = time.Second            // how long before a deadline the frequent checks begin
 	stallAfter      = 300 * time.Millisecond // a longer gap between two turns is a stall
-	retryAfter      = 50 * time.Millisecond  // pause after a refused proposal or reply
-	roundAgain      = 200 * time.Millisecond // an older unconfirmed round is requested again
-	blobBytes       = 1 << 20                // a proposal with this many bytes of commands is full
-	replyBytes      = 256 << 10              // a frame with this many bytes of replies is full
-	recordBytes     = 64                     // estimated bytes of one more reply in a frame
-	queuedBytes     = 32 << 20               // limit of the command bytes that wait to be proposed
-	peerBytes       = 8 << 20                // the same limit for the commands of one peer
-	peerAttachments = 1024
-	peerOpens       = 64
-	// peerSessions bounds the sessions of one peer that have not expired.
-	peerSessions    = 256
-	frameRenewals   = 4096
-	maxAskers       = 4096
-	expiresPerBlob  = 4096
-	sessionsPerTurn = 4096 // the default of Core.Step
+	sessionsPerTurn = 4096                   // the default of Core.Step
 )
 
 // Role is the role of this voter in a term, as the voter knows it.
@@ -39,25 +22,11 @@ type Role struct {
 	Leader  nodeid.Endpoint // this voter if Leading; zero if unknown
 }
 
-// Leadership is the state of the group when the leader has applied the first entry of its term.
-type Leadership struct {
-	Term      uint64
-	Sessions  []lockfsm.SessionInfo // ascending by ID; the core keeps the slice and does not change it
-	Born      bool
-	GraceOver bool
-	// BornAt is when this node applied the command Born or restored a later snapshot. It has a
-	// meaning only if Born is set.
-	BornAt clock.Time
-	Grace  time.Duration
-	// Unsearched reports that the machine has searches to continue, see lockfsm.Machine.Search.
-	Unsearched bool
-	// Rules is the version of the rules in force. Zero means 1.
-	Rules uint32
-}
-
 // Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
 // caller passes inputs, each with the time, and then calls Turn. It must call Turn again at the
 // time that Next returns, or earlier. A Core is not safe for concurrent use.
+//
+// The parts share no field, and no part knows the core.
 type Core struct {
 	// Vouch reports whether the record of a new session agrees with the connection of a peer with
 	// these rights. Vouch must be set before the first input. If Vouch is nil, every record agrees.
@@ -75,54 +44,34 @@ type Core struct {
 	// It must be set before the first input. Zero means sessionsPerTurn.
 	Step int
 
-	role   Role
-	led    bool // the first entry of this term is applied
-	born   bool
-	bornAt clock.Time
-	grace  time.Duration
+	role     Role
+	group    group
+	duties   duties
+	opens    map[lockfsm.Nonce]pendingOpen // not applied
+	queue    queue
+	paces    paces
+	leases   leases
+	rounds   rounds
+	searches searches
+	peers    peers
+	askers   askers
 
-	graceOver           bool
-	allBound, bornSent  bool
-	graceDue, graceSent bool
-	adoptDue            *adoption
-	raiseDue            uint32 // the requested version; zero means none
-	raising             uint32 // the highest version that was proposed in this term
-	rules               uint32 // the version in force
-	proposeAt           clock.Time
-	opens               map[lockfsm.Nonce]pendingOpen
-	opened              map[nodeid.ID]int // the number of sessions that each instance has opened
-	queue               []commandRun
-	queued              int
-	blob                []commandRun
-	blobExpires         int
-	sessions            map[lockfsm.SessionID]*keptSession
-	entering            entering // sessions that are not in the map yet
-	attachments         map[lockfsm.SessionID]*attachment
-	expiries            expiryHeap
-	expiriesLeft        bool // some deadlines are left for the next turn
-	expireDue           []lockfsm.SessionID
-	expiring            int
-	now                 clock.Time
-	// stalled is the sum of all stalls. The clock of deadlines does not advance during a stall. The
-	// attachments in waiters have a renewal that waits for the next round. Those in flying have a
-	// renewal that waits for the confirmation of its round.
-	stalled         time.Duration
-	waiters, flying []*attachment
-	round           uint64
-	searches        searches
-	paces           paces
-	roundAt         clock.Time
-	peers           map[nodeid.ID]*peerState
-	// The list all contains every peer, touched contains the peers of this turn, and owing contains
-	// the peers to which an Ended is still to be sent.
-	all, touched, owing []*peerState
-	askers              []nodeid.ID
-	asking              map[nodeid.ID]struct{}
+	now clock.Time
+	// stalled is the sum of all stalls. The clock of deadlines does not advance during a stall.
+	stalled time.Duration
+}
+
+// pendingOpen is an Open that is proposed and not applied.
+type pendingOpen struct {
+	peer   *peerState
+	opener lockfsm.Opener
 }
 
 // NewCore returns a core without a leader.
 func NewCore() *Core {
-	return &Core{peers: make(map[nodeid.ID]*peerState), asking: make(map[nodeid.ID]struct{})}
+	return &Core{
+		peers: peers{byID: make(map[nodeid.ID]*peerState)}, askers: askers{known: make(map[nodeid.ID]struct{})},
+	}
 }
 
 // Role implements [Keeper.Role]. It discards all queues and ends all attachments. So nothing that
@@ -136,55 +85,40 @@ func (k *Core) Role(now clock.Time, r Role) {
 		k.role = r // only the address of this leader has changed
 		return
 	}
-	attached := k.throwAway()
+	attached := k.newTerm()
 	k.role = r
 	for _, p := range attached {
 		if !r.Leading {
-			k.redirect(p)
+			k.peers.redirect(p, k.role.Term, k.role.Leader)
 		}
-		k.remember(p.id)
+		k.askers.remember(p.id)
 	}
 	if !r.Leading && !r.Leader.ID.IsZero() {
 		k.tellAskers()
 	}
 }
 
-func (k *Core) throwAway() (attached []*peerState) {
-	for _, p := range k.all {
-		if len(p.attachments) > 0 || p.opens > 0 {
-			attached = append(attached, p)
-		}
-		k.touch(p)
-		p.attachments, p.opens, p.queued = nil, 0, 0
-		p.pending, p.pendingSent = nil, 0
-	}
-	k.led, k.born, k.graceOver = false, false, false
-	k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, 0
-	k.adoptDue, k.raiseDue, k.raising = nil, 0, 0
-	k.opens, k.opened = make(map[lockfsm.Nonce]pendingOpen), make(map[nodeid.ID]int)
-	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
-	k.entering = entering{}
-	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
-	k.expiries, k.expiriesLeft, k.expiring = expiryHeap{}, false, 0
-	k.expireDue = nil
-	k.searches = searches{}
-	k.paces = paces{owners: make(map[lockfsm.Opener]*pace), pending: make(map[attachID]*pace)}
-	k.waiters, k.flying, k.owing = nil, nil, nil
-	return attached
+// newTerm discards what belongs to the term that ends.
+func (k *Core) newTerm() (attached []*peerState) {
+	k.group.follow()
+	k.duties.forget()
+	k.opens = make(map[lockfsm.Nonce]pendingOpen)
+	k.queue, k.leases, k.searches, k.paces = queue{}, newLeases(), searches{}, newPaces()
+	k.rounds.forget()
+	return k.peers.forget()
 }
 
 // Leads implements [Keeper.Leads]. Every session gets its full TTL, because the core does not know
 // when an earlier leader acknowledged the last renewal.
 func (k *Core) Leads(now clock.Time, l Leadership) {
 	k.begin(now)
-	if l.Term != k.role.Term || !k.role.Leading || k.led {
+	if l.Term != k.role.Term || !k.role.Leading || k.group.led {
 		return
 	}
-	k.led = true
-	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
-	k.searches.due, k.rules = l.Unsearched, max(l.Rules, 1)
-	k.beginEntering(l.Sessions)
-	if k.born {
+	k.group.lead(&l)
+	k.searches.note(l.Unsearched)
+	k.leases.begin(l.Sessions, k.elapsed())
+	if k.group.born {
 		k.tellAskers()
 	}
 }
@@ -193,20 +127,14 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 // a group that is not founded.
 func (k *Core) AllBound(now clock.Time) {
 	k.begin(now)
-	k.allBound = true
-}
-
-type adoption struct {
-	ttl      time.Duration
-	settings []byte
-	budgets  session.Budgets
+	k.duties.allBound = true
 }
 
 // ProposeAdopt implements [Keeper.ProposeAdopt].
 func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
-		k.adoptDue = &adoption{ttl, settings, budgets}
+		k.duties.adopt = &adoption{ttl, settings, budgets}
 	}
 }
 
@@ -214,13 +142,9 @@ func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, sett
 func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
-		k.raiseDue = version
+		k.duties.raise = version
 	}
 }
-
-// serving reports whether client commands are accepted. A leader that has not applied the first
-// entry of its term does not know the state. Before Born there is no group.
-func (k *Core) serving() bool { return k.led && k.born }
 
 // begin is called first for every input. It detects stalls. The duration of a stall does not count
 // toward any deadline, because the keeper has not read the renewals that arrived in it. A stall
@@ -232,13 +156,16 @@ func (k *Core) begin(now clock.Time) {
 	k.now = now
 }
 
+// elapsed returns the time on the clock of deadlines: the boot-time clock minus all stalls.
+func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
+
 // lookAt returns when the keeper checks the deadlines next: watchBefore ahead of the earliest
 // deadline, and from then on every tickEvery.
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
-	if len(k.expiries) > 0 {
+	if len(k.leases.expiries) > 0 {
 		before := watchBefore
-		at = max(at, k.expiries[0].at.Add(k.stalled-before))
+		at = max(at, k.leases.expiries[0].at.Add(k.stalled-before))
 	}
 	return at
 }
@@ -247,14 +174,21 @@ func (k *Core) lookAt() clock.Time {
 // may renew a session that is due.
 func (k *Core) Tick(now clock.Time) {
 	k.begin(now)
-	k.enterSome()
-	if !k.serving() {
+	k.leases.entering.some(k.step(), k.leases.enter)
+	if !k.group.serving() {
 		return
 	}
-	if !k.graceOver && !k.graceSent && now.Sub(k.bornAt) >= k.grace {
-		k.graceDue = true
+	if !k.group.graceOver && !now.Before(k.group.graceEnds()) {
+		k.duties.endGrace()
 	}
-	k.expire()
+	k.leases.expire(k.elapsed(), k.step(), k.peers.renewing)
+}
+
+func (k *Core) step() int {
+	if k.Step > 0 {
+		return k.Step
+	}
+	return sessionsPerTurn
 }
 
 // Next returns the latest time for the next call of Tick. Zero means never.
@@ -265,52 +199,90 @@ func (k *Core) Next() clock.Time {
 			next = t
 		}
 	}
-	if k.led && (len(k.queue) > 0 || k.due()) {
-		consider(max(k.now, k.proposeAt))
+	if k.group.led && (len(k.queue.runs) > 0 || k.due()) {
+		consider(max(k.now, k.queue.retryAt))
 	}
-	for _, p := range k.owing {
+	for _, p := range k.peers.owing {
 		consider(p.retryAt)
 	}
-	if at := k.nextAttach(); at != 0 {
+	if at := k.paces.next(k.now); at != 0 {
 		consider(at)
 	}
-	if k.entering.left > 0 {
+	if k.leases.entering.left > 0 {
 		consider(k.now)
 	}
-	if !k.serving() {
+	if !k.group.serving() {
 		return next
 	}
-	if k.expiriesLeft {
+	if k.leases.left {
 		consider(k.now)
 	}
-	if len(k.sessions) > 0 {
+	if len(k.leases.sessions) > 0 {
 		consider(k.lookAt())
 	}
 	if k.searches.due {
 		consider(max(k.now, k.searches.at))
 	}
-	if len(k.flying) > 0 {
-		consider(k.roundAt.Add(roundAgain))
+	if len(k.rounds.flying) > 0 {
+		consider(k.rounds.at.Add(roundAgain))
 	}
-	if !k.graceOver && !k.graceSent && !k.graceDue {
-		consider(k.bornAt.Add(k.grace))
+	if !k.group.graceOver && !k.duties.graceSent && !k.duties.graceDue {
+		consider(k.group.graceEnds())
 	}
 	return next
 }
 
 func (k *Core) due() bool {
-	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
-		len(k.searches.refuse) > 0 ||
-		k.born && (k.adoptDue != nil || k.raiseDue != 0) // the group refuses them before Born
+	return k.duties.due(k.group.born) || len(k.leases.due) > 0 || len(k.searches.refuse) > 0
 }
 
-func (k *Core) bornDue() bool { return k.allBound && !k.bornSent && !k.born }
+// tellAskers redirects all peers that have asked to the current leader.
+func (k *Core) tellAskers() {
+	for _, id := range k.askers.order {
+		k.peers.redirect(k.peers.peer(id), k.role.Term, k.role.Leader)
+	}
+}
+
+// Searched implements [Keeper.Searched].
+func (k *Core) Searched(now clock.Time, term uint64, found lockfsm.Search) {
+	k.begin(now)
+	if term == k.role.Term && k.group.led {
+		k.searches.answered(now, found)
+	}
+}
+
+// Replies returns the replies to send, in order. Replied must be called once for each peer.
+func (k *Core) Replies() []PeerReplies { return k.peers.replies(k.now) }
+
+// Replied reports whether the transport accepted all frames for a peer. Otherwise all attachments
+// of the peer end. Their clients are informed when the transport accepts frames again.
+func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
+	k.peers.replied(now, id, accepted)
+}
+
+// Dropped reports that a frame of the peer was dropped, because too many bytes wait. The peer's
+// attachments end.
+func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
+	k.begin(now)
+	if p := k.peers.byID[id]; p != nil {
+		k.peers.endAll(p, session.EndOverloaded)
+	}
+}
+
+// Down implements [Keeper.Down]. The attachments of the peer end, and its sessions remain until
+// their leases end.
+func (k *Core) Down(now clock.Time, id nodeid.ID) {
+	k.begin(now)
+	k.askers.forget(id)
+	k.peers.down(id)
+}
 
 // Status describes the core.
 func (k *Core) Status() Status {
 	return Status{
-		Term: k.role.Term, Leading: k.led, Leader: k.role.Leader, Born: k.born, GraceOver: k.graceOver,
-		Sessions: len(k.sessions) + k.entering.left, Attachments: len(k.attachments), Expiring: k.expiring,
-		Renewals: len(k.waiters) + len(k.flying), Opens: len(k.opens), Peers: len(k.all), Askers: len(k.askers),
+		Term: k.role.Term, Leading: k.group.led, Leader: k.role.Leader, Born: k.group.born, GraceOver: k.group.graceOver,
+		Sessions: k.leases.count(), Attachments: len(k.peers.attachments), Expiring: k.leases.expiring,
+		Renewals: len(k.rounds.waiters) + len(k.rounds.flying), Opens: len(k.opens),
+		Peers: len(k.peers.all), Askers: len(k.askers.order),
 	}
 }

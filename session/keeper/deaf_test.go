@@ -126,7 +126,7 @@ func TestToldIsBounded(t *testing.T) {
 			1, Heard: 0}.Append(nil), nil)
 		b.step()
 	}
-	if got := b.core.session(id).told.Count(); got != 8 {
+	if got := b.core.leases.session(id).told.Count(); got != 8 {
 		t.Errorf("%d are remembered", got)
 	}
 }

@@ -35,43 +35,27 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	return place, found && !e.done[place]
 }
 
-// beginEntering keeps the slice until all sessions are entered.
-func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
-	n := len(sessions)
-	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}
-	k.expiries = make(expiryHeap, 0, n) // growing the heap would copy the whole heap in one turn
+// begin keeps the slice until all sessions are entered.
+func (e *entering) begin(sessions []lockfsm.SessionInfo, since clock.Time) {
+	*e = entering{sessions: sessions, done: make([]bool, len(sessions)), left: len(sessions), since: since}
 }
 
-func (k *Core) enterSome() {
-	e := &k.entering
-	for budget := k.step(); budget > 0 && e.left > 0; e.next++ {
+// some calls enter for the next sessions, at most as many as the budget.
+func (e *entering) some(budget int, enter func(place int)) {
+	for ; budget > 0 && e.left > 0; e.next++ {
 		if !e.done[e.next] {
-			k.enter(e.next)
+			enter(e.next)
 			budget--
 		}
 	}
 	if e.left == 0 {
-		k.entering = entering{}
+		*e = entering{}
 	}
 }
 
-func (k *Core) enter(place int) {
-	e := &k.entering
+// enter marks a session as entered.
+func (e *entering) enter(place int) *lockfsm.SessionInfo {
 	e.done[place] = true
 	e.left--
-	k.keep(&e.sessions[place], e.since)
-}
-
-func (k *Core) session(id lockfsm.SessionID) *keptSession {
-	if place, found := k.entering.at(id); found {
-		k.enter(place)
-	}
-	return k.sessions[id]
-}
-
-func (k *Core) step() int {
-	if k.Step > 0 {
-		return k.Step
-	}
-	return sessionsPerTurn
+	return &e.sessions[place]
 }

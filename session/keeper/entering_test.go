@@ -49,7 +49,7 @@ func TestALeadBeginsInSteps(t *testing.T) {
 		}
 		b.advance(20 * time.Millisecond)
 		b.turn()
-		now := len(b.core.sessions)
+		now := len(b.core.leases.sessions)
 		if want := min(entered+step, sessions); now != want {
 			t.Fatalf("a turn has entered %d sessions and not %d", now-entered, want-entered)
 		}
@@ -63,7 +63,7 @@ func TestALeadBeginsInSteps(t *testing.T) {
 			t.Errorf("session %d: %+v, %v, want its deadline a TTL after the lead began", id, kept, ok)
 		}
 	}
-	if b.core.entering.sessions != nil {
+	if b.core.leases.entering.sessions != nil {
 		t.Error("the list is kept after all are entered")
 	}
 }
@@ -90,7 +90,7 @@ func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	b.send(nodeidtest.ID(sessions), acquireCmd(last, 2, 1, "x"))
 	b.step()
 	b.want(nodeidtest.ID(sessions), "state 1 granted, renewed 1")
-	if b.core.entering.left == 0 {
+	if b.core.leases.entering.left == 0 {
 		t.Fatal("all are entered: nothing was shown")
 	}
 	if kept, _ := b.core.Kept(last); kept.Deadline != b.now.Add(benchTTL) {
@@ -108,10 +108,10 @@ func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	b.step()
 	b.want(peer, "ended 2 no session")
 	b.core.Applied(b.now, []lockfsm.Result{{Kind: lockfsm.Expire, Session: other, Code: lockfsm.Done}})
-	if b.core.entering.next >= 29 {
+	if b.core.leases.entering.next >= 29 {
 		t.Fatal("it was entered in its turn: nothing was shown")
 	}
-	for b.core.entering.left > 0 {
+	for b.core.leases.entering.left > 0 {
 		b.turn()
 	}
 	for _, gone := range []lockfsm.SessionID{id, other} {
@@ -142,7 +142,7 @@ func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 		open(1000 + n)
 		b.want(nodeidtest.ID(1), "")
 	}
-	for b.core.entering.left > 0 {
+	for b.core.leases.entering.left > 0 {
 		b.turn()
 	}
 	open(1000)
@@ -197,7 +197,7 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	for moved := 0; moved < sessions; {
 		b.turn()
 		now := 0
-		for _, e := range b.core.expiries {
+		for _, e := range b.core.leases.expiries {
 			if e.at == late {
 				now++
 			}
@@ -239,10 +239,10 @@ func BenchmarkLead(b *testing.B) {
 				}
 				k.Role(now, Role{Term: 1, Leading: true})
 				k.Leads(now, Leadership{Term: 1, Sessions: all, Born: true, GraceOver: true})
-				turns(&begin, func() bool { return k.entering.left == 0 })
+				turns(&begin, func() bool { return k.leases.entering.left == 0 })
 				now = now.Add(benchTTL)
 				k.now = now // so that no stall is detected
-				turns(&end, func() bool { return k.expiring == million })
+				turns(&end, func() bool { return k.leases.expiring == million })
 			}
 			b.ReportMetric(begin.Seconds()*1000, "ms/longest-turn-of-the-beginning")
 			b.ReportMetric(end.Seconds()*1000, "ms/longest-turn-of-the-expiry")

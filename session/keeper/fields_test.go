@@ -37,7 +37,7 @@ func TestEachKeyOfACommandNeedsItsRight(t *testing.T) {
 			continue
 		}
 		core, command := leadingBench(t).core, withoutSize(t, lockfsm.Command{Kind: k}.Append(nil))
-		_, admitted := core.admit(core.peer(nodeidtest.ID(1)), lockfsm.Header{Rules: 1, Kind: k}, command)
+		_, admitted := core.admit(core.peers.peer(nodeidtest.ID(1)), lockfsm.Header{Rules: 1, Kind: k}, command)
 		if admitted != slices.Contains(clientKinds, k) && k != lockfsm.Open && k != lockfsm.Attach {
 			t.Errorf("a client may send %v: %v", k, admitted)
 		}

@@ -32,7 +32,7 @@ func FuzzKeeper(f *testing.F) {
 		b.renew(nodeidtest.ID(2), two, 1, 1)
 		b.send(nodeidtest.ID(2), acquireCmd(two, 1, 1, "y"))
 		b.step()
-		if b.core.attachments[two] == nil || b.core.attachments[two].peer.id != nodeidtest.ID(2) {
+		if b.core.peers.attachments[two] == nil || b.core.peers.attachments[two].peer.id != nodeidtest.ID(2) {
 			t.Fatalf("peer 2 has lost its attachment: %q", b.said(nodeidtest.ID(2)))
 		}
 		if err := b.machine.Check(); err != nil {

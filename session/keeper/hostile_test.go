@@ -71,7 +71,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 		Nonce: lockfsm.Nonce{2}})
 	b.turn()
 	b.core.Down(b.now, nodeidtest.ID(2))
-	b.core.keep(&lockfsm.SessionInfo{ID: id, Opener: lockfsm.Opener{Instance: nodeidtest.ID(1)},
+	b.core.leases.keep(&lockfsm.SessionInfo{ID: id, Opener: lockfsm.Opener{Instance: nodeidtest.ID(1)},
 		Nonce: lockfsm.Nonce{1}, TTL: benchTTL}, b.core.elapsed())
 	b.send(nodeidtest.ID(1), b.attachCmd(id, 1))
 	b.apply() // the Attach with the guessed ID is applied first
@@ -126,7 +126,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 		b.advance(tickEvery)
 		b.step()
 	}
-	if n := len(b.core.opened); n != 0 {
+	if n := len(b.core.leases.opened); n != 0 {
 		t.Errorf("%d openers are remembered, %d sessions live", n, b.machine.Counts().Sessions)
 	}
 	if refused := opens(1); refused != 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 func (b *bench) alive(id lockfsm.SessionID) bool {
-	s := b.core.sessions[id]
+	s := b.core.leases.sessions[id]
 	return s != nil && !s.expiring
 }
 
@@ -279,7 +279,7 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 		}
 		b.apply()
 		b.turn()
-		b.core.Confirmed(b.now, b.term, b.core.round)
+		b.core.Confirmed(b.now, b.term, b.core.rounds.number)
 		b.turn()
 		b.pass(benchTTL - 100*time.Millisecond)
 		if !b.alive(id) {
@@ -299,7 +299,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.turn()
-	b.core.Confirmed(b.now, b.term, b.core.round)
+	b.core.Confirmed(b.now, b.term, b.core.rounds.number)
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	b.refuse = false
@@ -310,7 +310,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 	b.renew(nodeidtest.ID(1), id, 1, 2)
 	b.turn()
-	b.core.Confirmed(b.now, b.term, b.core.round)
+	b.core.Confirmed(b.now, b.term, b.core.rounds.number)
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	if len(b.kinds) != 0 {

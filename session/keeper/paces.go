@@ -38,21 +38,35 @@ type attachID struct {
 	epoch   lockfsm.Epoch
 }
 
+// commandRun is a sequence of commands of one attachment, or one Open, that waits to be proposed.
+type commandRun struct {
+	peer  *peerState
+	on    *attachment // nil for an Open
+	nonce lockfsm.Nonce
+	pace  *pace // nil unless the run begins with an Attach
+	bytes []byte
+}
+
+// paces are the paces of all owners, and the runs that wait for them.
 type paces struct {
 	owners  map[lockfsm.Opener]*pace
 	pending map[attachID]*pace
 	held    []commandRun // in the order in which they arrived
 }
 
-func (k *Core) paceOf(owner lockfsm.Opener) *pace {
-	p := k.paces.owners[owner]
+func newPaces() paces {
+	return paces{owners: make(map[lockfsm.Opener]*pace), pending: make(map[attachID]*pace)}
+}
+
+func (s *paces) of(owner lockfsm.Opener, now clock.Time) *pace {
+	p := s.owners[owner]
 	if p != nil {
 		return p
 	}
-	if n := len(k.paces.owners); n > 0 && n%sweepPaces == 0 {
-		for o, p := range k.paces.owners {
-			if !p.blocks(k.now) {
-				delete(k.paces.owners, o)
+	if n := len(s.owners); n > 0 && n%sweepPaces == 0 {
+		for o, p := range s.owners {
+			if !p.blocks(now) {
+				delete(s.owners, o)
 			}
 		}
 	}
@@ -60,69 +74,65 @@ func (k *Core) paceOf(owner lockfsm.Opener) *pace {
 	if owner.Capability != [32]byte{} {
 		p.each = guestPause
 	}
-	k.paces.owners[owner] = p
+	s.owners[owner] = p
 	return p
 }
 
 // hold keeps a run whose Attach comes too early, or which follows such an Attach.
-func (k *Core) hold(p commandRun) bool {
-	if p.on == nil || !p.on.held && !p.pace.blocks(k.now) {
+func (s *paces) hold(p *commandRun, now clock.Time) bool {
+	if p.on == nil || !p.on.held && !p.pace.blocks(now) {
 		return false
 	}
 	p.on.held = true
-	k.paces.held = append(k.paces.held, p)
+	s.held = append(s.held, *p)
 	return true
 }
 
-// release moves the runs that need not wait any more to the queue.
-func (k *Core) release() {
-	kept := k.paces.held[:0]
-	for _, p := range k.paces.held {
-		switch {
-		case p.on.over:
-			k.queued -= len(p.bytes)
-			p.peer.queued -= len(p.bytes)
-			k.touch(p.peer)
-		case p.pace == nil && p.on.held || p.pace.blocks(k.now):
+// release calls free for each run that need not wait any more, in order. Such a run is over, or is
+// proposed at once: then the next Attach of its owner still waits.
+func (s *paces) release(now clock.Time, free func(commandRun)) {
+	kept := s.held[:0]
+	for _, p := range s.held {
+		if !p.on.over && (p.pace == nil && p.on.held || p.pace.blocks(now)) {
 			kept = append(kept, p)
-		default:
-			p.on.held = false
-			k.propose(p)
+			continue
 		}
+		if !p.on.over {
+			p.on.held = false
+		}
+		free(p)
 	}
-	clear(k.paces.held[len(kept):])
-	k.paces.held = kept
+	clear(s.held[len(kept):])
+	s.held = kept
 }
 
-// propose adds a run to the queue and counts its Attach.
-func (k *Core) propose(p commandRun) {
-	id := attachID{}
-	if p.on != nil {
-		id = attachID{p.on.session, p.on.epoch}
+// proposed counts the Attach of a run.
+func (s *paces) proposed(p *commandRun) {
+	if p.pace == nil {
+		return
 	}
-	if p.pace != nil && k.paces.pending[id] == nil {
-		k.paces.pending[id] = p.pace
+	if id := (attachID{p.on.session, p.on.epoch}); s.pending[id] == nil {
+		s.pending[id] = p.pace
 		p.pace.pending++
 	}
-	k.queue = append(k.queue, p)
 }
 
-// paced is called when an Attach is applied, with the number of requests that its result lists, or
-// when it will not be proposed.
-func (k *Core) paced(id attachID, listed int) {
-	p := k.paces.pending[id]
+// applied is called when an Attach is applied, with the number of requests that its result lists,
+// or when it will not be proposed.
+func (s *paces) applied(id attachID, listed int, now clock.Time) {
+	p := s.pending[id]
 	if p == nil {
 		return
 	}
-	delete(k.paces.pending, id)
+	delete(s.pending, id)
 	p.pending--
-	p.until = max(p.until, k.now.Add(min(time.Duration(max(listed-attachFree, 0))*p.each, maxAttachPause)))
+	p.until = max(p.until, now.Add(min(time.Duration(max(listed-attachFree, 0))*p.each, maxAttachPause)))
 }
 
-// nextAttach returns when the next run is released, or 0 if an applied command releases it.
-func (k *Core) nextAttach() (at clock.Time) {
-	for _, p := range k.paces.held {
-		if due := k.now; p.on.over || p.pace != nil && p.pace.pending == 0 {
+// next returns when the next run is released, or 0 if an applied command releases it.
+func (s *paces) next(now clock.Time) (at clock.Time) {
+	for _, p := range s.held {
+		if due := now; p.on.over || p.pace != nil && p.pace.pending == 0 {
 			if p.pace != nil && !p.on.over {
 				due = max(due, p.pace.until)
 			}

@@ -86,7 +86,7 @@ func attachesArePaced(t *testing.T, rights *capability.Capability, each time.Dur
 	if kinds[0] != lockfsm.Attach || kinds[1] != lockfsm.Release {
 		t.Errorf("proposed in the order %v", kinds)
 	}
-	if len(k.paces.held) > 0 || k.queued != 0 {
-		t.Errorf("%d runs are held, %d bytes are queued", len(k.paces.held), k.queued)
+	if len(k.paces.held) > 0 || k.queue.bytes != 0 {
+		t.Errorf("%d runs are held, %d bytes are queued", len(k.paces.held), k.queue.bytes)
 	}
 }

@@ -2,12 +2,20 @@ package keeper
 
 import (
 	"slices"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+)
+
+const (
+	replyBytes      = 256 << 10 // a frame with this many bytes of replies is full
+	recordBytes     = 64        // estimated bytes of one more reply in a frame
+	peerAttachments = 1024
+	retryAfter      = 50 * time.Millisecond // pause after a refused proposal or reply
 )
 
 // peerState is the state of a peer. It is kept while the peer has attachments, unapplied Opens,
@@ -27,6 +35,18 @@ type peerState struct {
 	ended       pendingEnd // the last unknown attachment that was answered in this turn
 	isTouched   bool
 	place       int // index in Core.all
+}
+
+// opener returns the opener of the sessions that the peer opens on the connection of its last
+// frame.
+func (p *peerState) opener() lockfsm.Opener {
+	return lockfsm.Opener{Instance: p.id, Capability: p.rights.Hash()}
+}
+
+// owns reports whether a peer that sent this nonce may use a session. Every voter has the nonce, so
+// the opener must match too.
+func (p *peerState) owns(nonce lockfsm.Nonce, s *keptSession) bool {
+	return nonce == s.nonce && p.opener() == s.opener
 }
 
 // pendingEnd informs a peer of the end of an attachment. It is kept until the transport accepts it.
@@ -62,26 +82,36 @@ type PeerReplies struct {
 	Frames [][]byte
 }
 
-func (k *Core) peer(id nodeid.ID) *peerState {
-	p := k.peers[id]
+// peers are the peers that the keeper knows, the attachments of their sessions, and what is to be
+// sent to them.
+type peers struct {
+	byID map[nodeid.ID]*peerState
+	// The list all contains every peer, touched contains the peers of this turn, and owing contains
+	// the peers to which an Ended is still to be sent.
+	all, touched, owing []*peerState
+	attachments         map[lockfsm.SessionID]*attachment
+}
+
+func (t *peers) peer(id nodeid.ID) *peerState {
+	p := t.byID[id]
 	if p == nil {
-		p = &peerState{id: id, place: len(k.all)}
-		k.peers[id] = p
-		k.all = append(k.all, p)
+		p = &peerState{id: id, place: len(t.all)}
+		t.byID[id] = p
+		t.all = append(t.all, p)
 	}
-	k.touch(p)
+	t.touch(p)
 	return p
 }
 
-func (k *Core) touch(p *peerState) {
+func (t *peers) touch(p *peerState) {
 	if !p.isTouched {
 		p.isTouched = true
-		k.touched = append(k.touched, p)
+		t.touched = append(t.touched, p)
 	}
 }
 
-func (k *Core) reply(p *peerState, r *session.Reply) {
-	k.touch(p)
+func (t *peers) reply(p *peerState, r *session.Reply) {
+	t.touch(p)
 	last := len(p.out) - 1
 	if last < 0 || len(p.out[last]) >= replyBytes {
 		p.out = append(p.out, make([]byte, 0, p.likely+recordBytes))
@@ -90,41 +120,55 @@ func (k *Core) reply(p *peerState, r *session.Reply) {
 	p.out[last] = r.Append(p.out[last])
 }
 
-// Replies returns the replies to send, in order. Replied must be called once for each peer.
-func (k *Core) Replies() []PeerReplies {
-	k.sendPending()
+// forget begins another term: all attachments end. It returns the peers that had attachments or
+// Opens.
+func (t *peers) forget() (attached []*peerState) {
+	for _, p := range t.all {
+		if len(p.attachments) > 0 || p.opens > 0 {
+			attached = append(attached, p)
+		}
+		t.touch(p)
+		p.attachments, p.opens, p.queued = nil, 0, 0
+		p.pending, p.pendingSent = nil, 0
+	}
+	t.attachments, t.owing = make(map[lockfsm.SessionID]*attachment), nil
+	return attached
+}
+
+// replies returns the replies to send, in order. Afterwards replied must be called once for each
+// peer.
+func (t *peers) replies(now clock.Time) []PeerReplies {
+	t.sendPending(now)
 	var all []PeerReplies
-	for _, p := range k.touched {
+	for _, p := range t.touched {
 		if n := len(p.out); n > 0 {
 			p.likely = session.Likely(p.likely, len(p.out[n-1]))
 			all = append(all, PeerReplies{Peer: p.id, Frames: p.out})
 		}
 		p.out, p.redirected, p.ended, p.isTouched = nil, false, pendingEnd{}, false
 	}
-	for i, p := range k.touched {
-		k.strike(p)
-		k.touched[i] = nil
+	for i, p := range t.touched {
+		t.strike(p)
+		t.touched[i] = nil
 	}
-	k.touched = k.touched[:0]
+	t.touched = t.touched[:0]
 	return all
 }
 
-func (k *Core) sendPending() {
-	for _, p := range k.owing {
-		if k.now.Before(p.retryAt) {
+func (t *peers) sendPending(now clock.Time) {
+	for _, p := range t.owing {
+		if now.Before(p.retryAt) {
 			continue
 		}
 		for _, o := range p.pending {
-			k.reply(p, &session.Reply{Kind: session.ReplyEnded, Session: o.session, Epoch: o.epoch, Reason: o.reason})
+			t.reply(p, &session.Reply{Kind: session.ReplyEnded, Session: o.session, Epoch: o.epoch, Reason: o.reason})
 		}
-		p.pendingSent, p.retryAt = len(p.pending), k.now.Add(retryAfter)
+		p.pendingSent, p.retryAt = len(p.pending), now.Add(retryAfter)
 	}
 }
 
-// Replied reports whether the transport accepted all frames for a peer. Otherwise all attachments
-// of the peer end. Their clients are informed when the transport accepts frames again.
-func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
-	p := k.peers[id]
+func (t *peers) replied(now clock.Time, id nodeid.ID, accepted bool) {
+	p := t.byID[id]
 	if p == nil {
 		return
 	}
@@ -132,23 +176,23 @@ func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 		p.pending = slices.Delete(p.pending, 0, p.pendingSent)
 		p.pendingSent = 0
 		if len(p.pending) == 0 {
-			k.settle(p)
+			t.settle(p)
 		}
 		return
 	}
 	p.pendingSent = 0
 	for len(p.attachments) > 0 {
 		a := p.attachments[len(p.attachments)-1]
-		k.detach(a)
+		t.detach(a)
 		p.owe(pendingEnd{session: a.session, epoch: a.epoch, reason: session.EndOverloaded})
 	}
 	if len(p.pending) > 0 {
 		p.retryAt = now.Add(retryAfter)
-		if !slices.Contains(k.owing, p) {
-			k.owing = append(k.owing, p)
+		if !slices.Contains(t.owing, p) {
+			t.owing = append(t.owing, p)
 		}
 	}
-	k.strike(p)
+	t.strike(p)
 }
 
 func (p *peerState) owe(end pendingEnd) {
@@ -163,102 +207,103 @@ func (p *peerState) owe(end pendingEnd) {
 	}
 }
 
-func (k *Core) settle(p *peerState) {
-	k.owing = slices.DeleteFunc(k.owing, func(o *peerState) bool { return o == p })
-	k.strike(p)
+func (t *peers) settle(p *peerState) {
+	t.owing = slices.DeleteFunc(t.owing, func(o *peerState) bool { return o == p })
+	t.strike(p)
 }
 
-func (k *Core) strike(p *peerState) {
-	if p.isTouched || len(p.attachments)+len(p.pending)+p.opens+p.queued > 0 || k.peers[p.id] != p {
+func (t *peers) strike(p *peerState) {
+	if p.isTouched || len(p.attachments)+len(p.pending)+p.opens+p.queued > 0 || t.byID[p.id] != p {
 		return
 	}
-	delete(k.peers, p.id)
-	last := k.all[len(k.all)-1]
-	k.all[p.place], last.place = last, p.place
-	k.all[len(k.all)-1] = nil
-	k.all = k.all[:len(k.all)-1]
+	delete(t.byID, p.id)
+	last := t.all[len(t.all)-1]
+	t.all[p.place], last.place = last, p.place
+	t.all[len(t.all)-1] = nil
+	t.all = t.all[:len(t.all)-1]
 }
 
-// Dropped reports that a frame of the peer was dropped, because too many bytes wait. The peer's
-// attachments end.
-func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
-	k.begin(now)
-	if p := k.peers[id]; p != nil {
-		for len(p.attachments) > 0 {
-			k.end(p.attachments[0], session.EndOverloaded)
-		}
+// endAll ends the attachments of a peer, whose frame was refused or dropped.
+func (t *peers) endAll(p *peerState, reason session.EndReason) {
+	for len(p.attachments) > 0 {
+		t.end(p.attachments[0], reason)
 	}
 }
 
-// Down implements [Keeper.Down]. The attachments of the peer end, and its sessions remain until
-// their leases end.
-func (k *Core) Down(now clock.Time, id nodeid.ID) {
-	k.begin(now)
-	if _, ok := k.asking[id]; ok {
-		delete(k.asking, id)
-		k.askers = slices.DeleteFunc(k.askers, func(a nodeid.ID) bool { return a == id })
-	}
-	p := k.peers[id]
+// down forgets what waits for a peer whose stream has ended.
+func (t *peers) down(id nodeid.ID) {
+	p := t.byID[id]
 	if p == nil {
 		return
 	}
-	k.touch(p)
+	t.touch(p)
 	for len(p.attachments) > 0 {
-		k.detach(p.attachments[len(p.attachments)-1])
+		t.detach(p.attachments[len(p.attachments)-1])
 	}
 	p.pending, p.pendingSent, p.out = nil, 0, nil
-	k.settle(p)
+	t.settle(p)
 }
 
-func (k *Core) detach(a *attachment) {
+func (t *peers) detach(a *attachment) {
 	a.over, a.waits, a.flies = true, false, false
-	delete(k.attachments, a.session)
+	delete(t.attachments, a.session)
 	a.peer.attachments = slices.DeleteFunc(a.peer.attachments, func(o *attachment) bool { return o == a })
 }
 
-func (k *Core) end(a *attachment, reason session.EndReason) {
-	k.detach(a)
-	k.reply(a.peer, &session.Reply{Kind: session.ReplyEnded, Session: a.session, Epoch: a.epoch, Reason: reason})
+func (t *peers) end(a *attachment, reason session.EndReason) {
+	t.detach(a)
+	t.reply(a.peer, &session.Reply{Kind: session.ReplyEnded, Session: a.session, Epoch: a.epoch, Reason: reason})
 }
 
-// k.unknown answers a message for an attachment that does not exist.
-func (k *Core) unknown(p *peerState, id lockfsm.SessionID, epoch lockfsm.Epoch) {
+// unknown answers a message for an attachment that does not exist.
+func (t *peers) unknown(p *peerState, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 	said := pendingEnd{session: id, epoch: epoch, reason: session.EndUnknown}
 	if p.ended != said {
 		p.ended = said
-		k.reply(p, &session.Reply{Kind: session.ReplyEnded, Session: id, Epoch: epoch, Reason: session.EndUnknown})
+		t.reply(p, &session.Reply{Kind: session.ReplyEnded, Session: id, Epoch: epoch, Reason: session.EndUnknown})
 	}
+}
+
+// attached returns the attachment of the peer with this epoch, or nil. A peer with two secrets has
+// two connections. It uses a session only on one with the secret under which it has opened the
+// session.
+func (t *peers) attached(p *peerState, id lockfsm.SessionID, epoch lockfsm.Epoch) *attachment {
+	a := t.attachments[id]
+	if a == nil || a.peer != p || a.epoch != epoch || a.rights != p.rights && a.rights.Hash() != p.rights.Hash() {
+		return nil
+	}
+	return a
+}
+
+// present returns the attachment on which the command of r arrived, or nil if that attachment has
+// ended.
+func (t *peers) present(r *lockfsm.Result) *attachment {
+	if a := t.live(r.Session); a != nil && a.epoch == r.Epoch {
+		return a
+	}
+	return nil
+}
+
+// live returns the attachment of a session, or nil if its Attach is not applied.
+func (t *peers) live(id lockfsm.SessionID) *attachment {
+	if a := t.attachments[id]; a != nil && a.live {
+		return a
+	}
+	return nil
+}
+
+// renewing reports whether a renewal of the session waits for confirmation.
+func (t *peers) renewing(id lockfsm.SessionID) bool {
+	a := t.attachments[id]
+	return a != nil && (a.waits || a.flies)
 }
 
 // redirect sends a peer a redirect to the leader, at most once per turn.
-func (k *Core) redirect(p *peerState) {
+func (t *peers) redirect(p *peerState, term uint64, leader nodeid.Endpoint) {
 	if !p.redirected {
 		p.redirected = true
-		leader := k.role.Leader
-		k.reply(p, &session.Reply{
-			Kind: session.ReplyRedirect, Term: k.role.Term, Leader: leader.ID, Addr: []byte(leader.Addr),
+		t.reply(p, &session.Reply{
+			Kind: session.ReplyRedirect, Term: term, Leader: leader.ID, Addr: []byte(leader.Addr),
 		})
-	}
-}
-
-// remember records a peer that asked for the leader. At the limit it removes the oldest peer, which
-// will ask again.
-func (k *Core) remember(id nodeid.ID) {
-	if _, ok := k.asking[id]; ok {
-		return
-	}
-	if len(k.askers) == maxAskers {
-		delete(k.asking, k.askers[0])
-		k.askers = slices.Delete(k.askers, 0, 1)
-	}
-	k.asking[id] = struct{}{}
-	k.askers = append(k.askers, id)
-}
-
-// tellAskers redirects all recorded peers to the current leader. They remain recorded until their
-// stream ends, because they may need the next leader too.
-func (k *Core) tellAskers() {
-	for _, id := range k.askers {
-		k.redirect(k.peer(id))
 	}
 }

@@ -42,8 +42,8 @@ func newCrowd(b testing.TB, instances int) *crowd {
 			Epoch: 1, Number: 1, Nonce: s.Nonce}.Append(nil))
 		c.run()
 	}
-	if c.heard = nil; len(c.core.attachments) != instances {
-		b.Fatalf("%d of %d instances are attached", len(c.core.attachments), instances)
+	if c.heard = nil; len(c.core.peers.attachments) != instances {
+		b.Fatalf("%d of %d instances are attached", len(c.core.peers.attachments), instances)
 	}
 	return c
 }

@@ -20,7 +20,7 @@ func TestDeadlinesCostFewTurns(t *testing.T) {
 		turns := 0
 		for end := b.now.Add(60 * benchTTL); b.now.Before(end); turns++ {
 			b.advance(max(b.core.Next().Sub(b.now), time.Millisecond))
-			for id, s := range b.core.sessions { // as if each session had been renewed now
+			for id, s := range b.core.leases.sessions { // as if each session had been renewed now
 				s.deadline = b.now.Add(s.ttl - b.core.stalled)
 				if s.expiring {
 					t.Fatalf("session %d is ended", id)
@@ -47,7 +47,7 @@ func TestAStallThatIsNotNoticedLeavesTimeToRenew(t *testing.T) {
 		b.turn()
 		b.advance(stall)
 		b.turn()
-		left := b.core.session(id).deadline.Sub(b.core.elapsed())
+		left := b.core.leases.session(id).deadline.Sub(b.core.elapsed())
 		if left < watchBefore-stallAfter {
 			t.Fatalf("after a stall of %v session %d has only %v", stall, id, left)
 		}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -15,7 +14,7 @@ import (
 // effect is in the state that Leads receives.
 func (k *Core) Applied(now clock.Time, results []lockfsm.Result) {
 	k.begin(now)
-	if !k.led {
+	if !k.group.led {
 		return
 	}
 	for i := range results {
@@ -26,29 +25,30 @@ func (k *Core) Applied(now clock.Time, results []lockfsm.Result) {
 func (k *Core) applied(r *lockfsm.Result) {
 	switch r.Kind {
 	case lockfsm.Born:
-		k.appliedBorn(r)
+		if k.group.appliedBorn(k.now, r.Code) {
+			k.tellAskers()
+		}
 	case lockfsm.EndGrace:
-		if r.Code == lockfsm.Done && !k.graceOver {
-			k.graceOver = true
+		if k.group.appliedEndGrace(r.Code) {
 			k.tellGraceOver()
 		}
 	case lockfsm.Raise:
 		if r.Code == lockfsm.Done {
-			k.rules = max(k.rules, k.raising)
+			k.group.raised(k.duties.raising)
 		}
 	case lockfsm.Open:
 		k.appliedOpen(r)
 	case lockfsm.Attach:
 		k.appliedAttach(r)
 	case lockfsm.Acquire:
-		k.searches.due = k.searches.due || r.Unsearched
+		k.searches.note(r.Unsearched)
 		k.appliedAcquire(r)
 		k.appliedEvict(r)
 	case lockfsm.Refuse:
 		k.appliedRefuse(r)
 	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach, lockfsm.Downgrade:
 		if r.Detached != 0 {
-			k.keepGone(r.Detached, r.TTL)
+			k.leases.keepGone(r.Detached, r.TTL, k.elapsed())
 		}
 		k.freed(r)
 	case lockfsm.Evict:
@@ -58,7 +58,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 			k.forget(r.Session) // the remaining holds of the session can be resumed until they expire
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
-			k.keepGone(r.Session, r.TTL)
+			k.leases.keepGone(r.Session, r.TTL, k.elapsed())
 		}
 	default:
 		if laterKind(r.Kind) {
@@ -71,39 +71,21 @@ func (k *Core) applied(r *lockfsm.Result) {
 }
 
 func (k *Core) freed(r *lockfsm.Result) {
-	if a := k.present(r); a != nil {
-		k.reply(a.peer, &session.Reply{
+	if a := k.peers.present(r); a != nil {
+		k.peers.reply(a.peer, &session.Reply{
 			Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
 			Budget: r.Budget,
 		})
 	}
 }
 
-// present returns the attachment on which the command of r arrived, or nil if that attachment has
-// ended.
-func (k *Core) present(r *lockfsm.Result) *attachment {
-	if a := k.attachments[r.Session]; a != nil && a.live && a.epoch == r.Epoch {
-		return a
-	}
-	return nil
-}
-
-func (k *Core) appliedBorn(r *lockfsm.Result) {
-	if r.Code != lockfsm.Done || k.born {
-		return
-	}
-	k.born, k.bornAt = true, k.now
-	k.graceOver = k.grace == 0
-	k.tellAskers()
-}
-
 func (k *Core) appliedOpen(r *lockfsm.Result) {
-	if r.Code == lockfsm.Done && k.session(r.Session) == nil {
+	if r.Code == lockfsm.Done && k.leases.session(r.Session) == nil {
 		opener := k.opens[r.Nonce].opener
-		k.keep(&lockfsm.SessionInfo{ID: r.Session, Opener: opener, Nonce: r.Nonce, TTL: r.TTL}, k.elapsed())
+		k.leases.keep(&lockfsm.SessionInfo{ID: r.Session, Opener: opener, Nonce: r.Nonce, TTL: r.TTL}, k.elapsed())
 	}
 	if p := k.forgetOpen(r.Nonce); p != nil {
-		k.reply(p, &session.Reply{
+		k.peers.reply(p, &session.Reply{
 			Kind: session.ReplyOpened, Nonce: r.Nonce, Code: r.Code, Session: r.Session, TTL: r.TTL,
 			Term: k.role.Term,
 		})
@@ -111,10 +93,10 @@ func (k *Core) appliedOpen(r *lockfsm.Result) {
 }
 
 func (k *Core) tellGraceOver() {
-	for _, p := range k.all {
+	for _, p := range k.peers.all {
 		for _, a := range p.attachments {
 			if a.live {
-				k.reply(p, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch})
+				k.peers.reply(p, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch})
 			}
 		}
 	}
@@ -123,18 +105,18 @@ func (k *Core) tellGraceOver() {
 // appliedAttach makes an attachment live. It sends the states before Attached, because Attached
 // means that all states were sent.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
-	k.paced(attachID{r.Session, r.Epoch}, len(r.States)+len(r.Forced))
-	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
+	k.paces.applied(attachID{r.Session, r.Epoch}, len(r.States)+len(r.Forced), k.now)
+	if s := k.leases.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch
 	}
-	a := k.attachments[r.Session]
+	a := k.peers.attachments[r.Session]
 	if a == nil || a.epoch != r.Epoch || a.nonce != r.Nonce || a.live {
 		return
 	}
 	if r.Code == lockfsm.Done {
 		a.live = true
-		if s := k.session(r.Session); s != nil && a.waitSeq != 0 {
-			k.tells(s, a.waitSeq)
+		if s := k.leases.session(r.Session); s != nil && a.waitSeq != 0 {
+			s.tells(a.waitSeq, k.elapsed())
 		}
 		for i := range r.States {
 			k.tell(a, &r.States[i])
@@ -142,21 +124,21 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 		for i := range r.Forced {
 			k.tellForced(a, &r.Forced[i])
 		}
-		k.await(a)
-		if !k.graceOver {
-			left := max(k.bornAt.Add(k.grace).Sub(k.now), time.Millisecond) // zero would mean that the grace is over
-			k.reply(a.peer, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch, TTL: left})
+		k.rounds.await(a)
+		if !k.group.graceOver {
+			left := max(k.group.graceEnds().Sub(k.now), time.Millisecond) // zero would mean that the grace is over
+			k.peers.reply(a.peer, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch, TTL: left})
 		}
 	} else {
-		k.detach(a)
+		k.peers.detach(a)
 	}
-	k.reply(a.peer, &session.Reply{
+	k.peers.reply(a.peer, &session.Reply{
 		Kind: session.ReplyAttached, Session: r.Session, Epoch: r.Epoch, Code: r.Code, Term: k.role.Term,
 	})
 }
 
 func (k *Core) appliedAcquire(r *lockfsm.Result) {
-	a := k.present(r)
+	a := k.peers.present(r)
 	if a == nil {
 		return
 	}
@@ -173,7 +155,7 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 		k.tellHolder(a, session.ReplyBehind, r.Number, r.Holder)
 	}
 	if r.Code != lockfsm.Held || r.Holder == nil {
-		k.reply(a.peer, &session.Reply{
+		k.peers.reply(a.peer, &session.Reply{
 			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
 			Token: r.Token, Watch: r.Watch, Budget: r.Budget, Last: r.Last, Grant: r.Grant,
 		})
@@ -190,8 +172,8 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 
 // appliedRefuse reports a deadlock, which the Acquire or a later search has found.
 func (k *Core) appliedRefuse(r *lockfsm.Result) {
-	if a := k.present(r); a != nil && r.Code == lockfsm.Deadlock {
-		k.reply(a.peer, &session.Reply{
+	if a := k.peers.present(r); a != nil && r.Code == lockfsm.Deadlock {
+		k.peers.reply(a.peer, &session.Reply{
 			Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number,
 			Circle: shownTo(a.rights, r.Circle),
 		})
@@ -199,7 +181,7 @@ func (k *Core) appliedRefuse(r *lockfsm.Result) {
 }
 
 func (k *Core) tellHolder(a *attachment, kind session.ReplyKind, n lockfsm.Number, h *lockfsm.Holder) {
-	k.reply(a.peer, &session.Reply{
+	k.peers.reply(a.peer, &session.Reply{
 		Kind: kind, Session: a.session, Epoch: a.epoch, Number: n, Holder: h.Session, Record: h.Record,
 		Token: h.Token, Since: h.SinceUnixMS, Waiters: int64(h.Waiters), Value: h.Value, Key: []byte(h.Key),
 		Kept: h.Kept,
@@ -210,7 +192,7 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return
 	}
-	if a := k.attachments[r.Evicted.Session]; a != nil && a.live {
+	if a := k.peers.live(r.Evicted.Session); a != nil {
 		word := &session.Reply{
 			Kind: session.ReplyEvicted, Session: a.session, Epoch: a.epoch, Number: r.Evicted.Number,
 			Record: r.Evicted.By, Value: r.Evicted.Reason, Token: r.Evicted.Token,
@@ -218,7 +200,7 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 		if r.Kind == lockfsm.Acquire {
 			word.Kind, word.Record = session.ReplyTaken, r.Evicted.Taker
 		}
-		k.reply(a.peer, word)
+		k.peers.reply(a.peer, word)
 	}
 }
 
@@ -229,19 +211,19 @@ func (k *Core) tellForced(a *attachment, e *lockfsm.Event) {
 	if e.Cause == lockfsm.Resumed {
 		word.Kind = session.ReplyTaken
 	}
-	k.reply(a.peer, word)
+	k.peers.reply(a.peer, word)
 }
 
 // Yield implements [Keeper.Yield].
 func (k *Core) Yield(now clock.Time, id lockfsm.SessionID, n lockfsm.Number) {
 	k.begin(now)
-	if a := k.attachments[id]; a != nil && a.live {
-		k.reply(a.peer, &session.Reply{Kind: session.ReplyYield, Session: id, Epoch: a.epoch, Number: n})
+	if a := k.peers.live(id); a != nil {
+		k.peers.reply(a.peer, &session.Reply{Kind: session.ReplyYield, Session: id, Epoch: a.epoch, Number: n})
 	}
 }
 
 func (k *Core) fired(c *lockfsm.Change) {
-	if a := k.attachments[c.Session]; a != nil && a.live {
+	if a := k.peers.live(c.Session); a != nil {
 		k.tell(a, c)
 	}
 }
@@ -255,33 +237,23 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 	if c.Token != 0 {
 		code = lockfsm.Granted
 	}
-	k.reply(a.peer, &session.Reply{
+	k.peers.reply(a.peer, &session.Reply{
 		Kind: session.ReplyState, Session: a.session, Epoch: a.epoch, Number: c.Number, Code: code,
 		Token: c.Token, Watch: c.Watch, Last: c.Last, Grant: c.Grant,
 	})
 	if c.Wanted {
-		k.reply(a.peer, &session.Reply{Kind: session.ReplyWanted, Session: a.session, Epoch: a.epoch, Number: c.Number})
+		k.peers.reply(a.peer, &session.Reply{Kind: session.ReplyWanted, Session: a.session, Epoch: a.epoch, Number: c.Number})
 	}
 	if c.Asked != 0 {
-		k.reply(a.peer, &session.Reply{
+		k.peers.reply(a.peer, &session.Reply{
 			Kind: session.ReplyAsked, Session: a.session, Epoch: a.epoch, Number: c.Number, Place: c.Asked,
 		})
 	}
 }
 
 func (k *Core) forget(id lockfsm.SessionID) {
-	if s := k.session(id); s != nil {
-		if s.expiring {
-			k.expiring--
-		}
-		if by := nodeid.ID(s.opener.Instance); k.opened[by] > 1 {
-			k.opened[by]--
-		} else {
-			delete(k.opened, by)
-		}
-		delete(k.sessions, id)
-	}
-	if a := k.attachments[id]; a != nil {
-		k.end(a, session.EndNoSession)
+	k.leases.forget(id)
+	if a := k.peers.attachments[id]; a != nil {
+		k.peers.end(a, session.EndNoSession)
 	}
 }

@@ -22,7 +22,7 @@ func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	keys := append([]string{c.Key}, c.Keys...)
 	for _, key := range keys {
 		if !p.rights.Allows(capability.Lock, key) {
-			k.reply(p, &session.Reply{
+			k.peers.reply(p, &session.Reply{
 				Kind: session.ReplyForbidden, Session: c.Session, Epoch: c.Epoch, Number: c.Number,
 				Key: []byte(key), Value: []byte(p.rights.For()), Code: lockfsm.NotAllowed,
 			})
@@ -35,7 +35,7 @@ func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 // forbid answers a request that the state machine has refused, without the keys of the hold: the
 // session may have no right to see them.
 func (k *Core) forbid(a *attachment, r *lockfsm.Result) {
-	k.reply(a.peer, &session.Reply{
+	k.peers.reply(a.peer, &session.Reply{
 		Kind: session.ReplyForbidden, Session: r.Session, Epoch: r.Epoch, Number: r.Number,
 		Value: []byte(a.rights.For()), Code: r.Code,
 	})

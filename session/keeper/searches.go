@@ -29,22 +29,20 @@ type searches struct {
 	refuse     []byte     // commands to propose
 }
 
-// search requests a search, if one is due.
-func (k *Core) search(to *Outlets) {
-	s := &k.searches
-	if !k.led || !s.due || k.now.Before(s.at) {
-		return
+// note is called with the report that the machine has searches to continue.
+func (s *searches) note(unsearched bool) { s.due = s.due || unsearched }
+
+// ask reports whether to request a search now.
+func (s *searches) ask(now clock.Time) bool {
+	if !s.due || now.Before(s.at) {
+		return false
 	}
-	s.asked, s.at = true, k.now.Add(searchLostTime)
-	k.round++
-	to.Confirm(k.role.Term, SearchRound|k.round)
+	s.asked, s.at = true, now.Add(searchLostTime)
+	return true
 }
 
-// Searched implements [Keeper.Searched].
-func (k *Core) Searched(now clock.Time, term uint64, found lockfsm.Search) {
-	k.begin(now)
-	s := &k.searches
-	if term != k.role.Term || !k.led || !s.asked {
+func (s *searches) answered(now clock.Time, found lockfsm.Search) {
+	if !s.asked {
 		return
 	}
 	pause := max(searchPause, time.Duration(found.Steps)*stepPause)
@@ -54,3 +52,6 @@ func (k *Core) Searched(now clock.Time, term uint64, found lockfsm.Search) {
 	s.asked, s.due, s.at = false, found.Left, now.Add(pause)
 	s.refuse = append(s.refuse, found.Refuse...)
 }
+
+// accepted is called when the log has accepted the commands to refuse.
+func (s *searches) accepted() { s.refuse = nil }

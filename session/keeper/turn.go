@@ -30,7 +30,9 @@ func (k *Core) Turn(now clock.Time, to *Outlets) {
 	if term, round, ok := k.Round(); ok {
 		to.Confirm(term, round)
 	}
-	k.search(to)
+	if k.group.led && k.searches.ask(now) {
+		to.Confirm(k.role.Term, SearchRound|k.rounds.next())
+	}
 	for _, r := range k.Replies() {
 		k.Replied(now, r.Peer, to.send(r))
 	}

@@ -23,7 +23,6 @@ var wide = map[string]string{
 
 	"internal/instance.Instance": "to be divided",
 	"raftlog.Core":               "to be divided",
-	"session/keeper.Core":        "to be divided",
 	"internal/lab/sim.call":      "to be divided",
 }
 
@@ -32,7 +31,7 @@ var wide = map[string]string{
 var scattered = map[string]int{
 	"": 3, "cluster": 1, "internal/history": 1, "internal/lab/proctest/attack/attackers": 3,
 	"internal/lab/sim": 5, "internal/trace": 1, "lockfsm": 23, "raftlog": 6, "session": 1,
-	"session/client": 7, "session/keeper": 8, "session/stay": 1, "transport": 1,
+	"session/client": 7, "session/keeper": 1, "session/stay": 1, "transport": 1,
 }
 
 // A field that many files write has a meaning that no file shows.
