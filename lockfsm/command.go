@@ -32,7 +32,9 @@ const (
 	// Close ends Session and all its requests.
 	Close Kind = 8
 	// Expire ends Session in the same way as Close, but only if the log entry with the Expire has
-	// term Term. Holds with a Delay stay until Expire is repeated.
+	// term Term. Holds with a Delay stay until Expire is repeated. With a Cause, it ends the session
+	// although its TTL has not passed, and changes nothing if the session is gone, because a further
+	// Expire would cut the delays short. Record and Value are then By and Reason of the events.
 	Expire Kind = 9
 	// Acquire requests the lock Key, or Key and Keys together, as request Number. With Try, the
 	// request is only queued if it waits for the answer of a stay, see InUse.
@@ -156,6 +158,8 @@ type Command struct {
 	// Revision is the revision of the data that a Put replaces, or the place in an InUse.
 	Revision Revision
 	Term     uint64
+	// Cause is Revoked or Superseded in an Expire for this cause. Zero means that the TTL has passed.
+	Cause Cause
 	// Nonce is a random value that identifies repetitions. It does not prove an identity, because
 	// every voter has it.
 	Nonce  Nonce

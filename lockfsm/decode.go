@@ -72,7 +72,8 @@ func Decode(command []byte) (Command, error) {
 		Key: string(v.key), Try: v.try, Mode: v.mode, Owner: v.owner, Upgrades: v.upgrades, Inner: v.inner,
 		Most:  v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
-		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Nonce: v.nonce,
+		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Cause: v.cause,
+		Nonce:      v.nonce,
 		Opener:     v.opener,
 		Rights:     v.rights.Text(),
 		TTL:        v.ttl,
@@ -129,6 +130,7 @@ type view struct {
 	count       uint32
 	revision    Revision
 	term        uint64
+	cause       Cause
 	nonce       Nonce
 	opener      Opener
 	rights      *capability.Capability
@@ -184,7 +186,7 @@ func (r *reader) fields(v *view) {
 		v.nonce = r.nonce()
 		v.live = r.ranges(v.Number)
 	case Expire:
-		v.term = r.uvarint("term")
+		r.expire(v)
 	case Acquire:
 		r.acquire(v)
 	case Adopt:
@@ -226,6 +228,18 @@ func (r *reader) fields(v *view) {
 		v.later(r)
 	}
 	r.end()
+}
+
+func (r *reader) expire(v *view) {
+	v.term = r.uvarint("term")
+	switch v.cause = Cause(r.flags(0xff, "cause")); v.cause {
+	case 0:
+	case Revoked, Superseded:
+		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
+		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
+	default:
+		r.fail("cause")
+	}
 }
 
 func (r *reader) acquire(v *view) {

@@ -9,7 +9,8 @@ import "encoding/binary"
 //	stamp     wall               raise     version
 //	open      nonce (16 bytes) | instance (16 bytes) | length, rights | ttl in ns | length, record
 //	attach    nonce (16 bytes) | count | per range: first - last of the range before | last - first
-//	expire    term
+//	expire    term | cause (1 byte; 0: the TTL has passed) | with a cause: length, record |
+//	              length, value
 //	acquire   flags (uvarint) | length, key | per flag, from bit 1 on, its fields:
 //	              bit 0 try         nothing
 //	              bit 1 mode        of all keys (1 byte), not X | of permits: permits | of
@@ -102,7 +103,11 @@ func (c Command) appendFields(b []byte) []byte {
 		}
 		return b
 	case Expire:
-		return binary.AppendUvarint(b, c.Term)
+		b = append(binary.AppendUvarint(b, c.Term), byte(c.Cause))
+		if c.Cause == 0 {
+			return b
+		}
+		return appendString(appendString(b, c.Record), c.Value)
 	case Acquire:
 		return c.appendAcquire(b)
 	case Evict:

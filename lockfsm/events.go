@@ -29,25 +29,6 @@ const (
 	Upgraded EventKind = 7
 )
 
-// Cause is the reason why a hold ended.
-type Cause uint8
-
-// The values are fixed like those of EventKind.
-const (
-	// Released: the holder released the hold, or did not name its request in an Attach.
-	Released Cause = 1
-	// Expired: the session of the hold was not renewed in time, or a Detach or a Lapse ended the hold
-	// and gave How.Reason.
-	Expired Cause = 2
-	// Closed: the session of the hold was closed.
-	Closed Cause = 3
-	// Evicted: the hold was ended by force.
-	Evicted Cause = 4
-	// Resumed: another session resumed the hold. If the session of the hold was not gone, How.By is
-	// the record of the other session.
-	Resumed Cause = 5
-)
-
 // Event is one change of one key. A change of a request for several keys is one event for each of
 // its parts, see [Part]. The slices of an Event never change.
 type Event struct {
@@ -67,8 +48,8 @@ type Event struct {
 
 // How has the fields that only some events have.
 type How struct {
-	// By and Reason are set by an eviction. A Detach with a Value and a Lapse set only Reason, and a
-	// resumption only By.
+	// By and Reason are set by an eviction, and by an Expire with a Cause. A Detach with a Value and a
+	// Lapse set only Reason, and a resumption only By.
 	By, Reason []byte
 	Data       Data
 	Value      []byte // the Value of the request, in Began and Valued
@@ -183,17 +164,18 @@ func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, up
 	return events, m.Position(), true
 }
 
-// audited reports whether the audit log has an event: an expiry, an eviction, or the resumption of
-// the hold of a session that is not gone.
+// audited reports whether the audit log has an event: an expiry for any cause, an eviction, or the
+// resumption of the hold of a session that is not gone.
 func audited(cause Cause, how *How) bool {
-	return cause == Expired || cause == Evicted || cause == Resumed && how != nil
+	return cause == Expired || cause == Evicted || early(cause) || cause == Resumed && how != nil
 }
 
-// explained reports whether the field How of an event in the audit log is valid: an eviction has
-// it, a resumption has no Reason, and an expiry has it with a Reason and no By, or not at all.
+// explained reports whether the field How of an event in the audit log is valid: an eviction and an
+// Expire with a Cause have it, a resumption has no Reason, and an expiry has it with a Reason and
+// no By, or not at all.
 func (e *Event) explained() bool {
 	switch {
-	case e.Cause == Evicted:
+	case e.Cause == Evicted || early(e.Cause):
 		return e.How != nil
 	case e.Cause == Resumed:
 		return e.What == Ended && len(e.How.Reason) == 0

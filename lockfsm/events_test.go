@@ -122,6 +122,8 @@ func (t *twin) happened(before map[twinHold]twinState, by Command) (all []string
 	switch {
 	case by.Kind == Detach && len(by.Value) > 0:
 		cause = Expired
+	case by.Kind == Expire && by.Cause != 0:
+		cause = by.Cause
 	case cause == 0:
 		cause = Released
 	}

@@ -9,7 +9,7 @@ import "fmt"
 //
 // TestGoldenLogs compares the constants with the logs, and writes both with -rewrite.
 
-const fingerprint1 uint64 = 0x178b6727ade1862f
+const fingerprint1 uint64 = 0x831823952e0019aa
 
 // Fingerprints returns the fingerprints of the versions of the rules that this build has, from
 // version 1 on. The caller owns the slice.

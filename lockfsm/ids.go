@@ -78,3 +78,31 @@ const (
 	// MaxSettingsBytes bounds the opaque settings of the group.
 	MaxSettingsBytes = 4096
 )
+
+// Cause is the reason why a hold ended.
+type Cause uint8
+
+// The values are sent to other instances and never change.
+const (
+	// Released: the holder released the hold, or did not name its request in an Attach.
+	Released Cause = 1
+	// Expired: the session of the hold was not renewed in time, or a Detach or a Lapse ended the hold
+	// and gave How.Reason.
+	Expired Cause = 2
+	// Closed: the session of the hold was closed.
+	Closed Cause = 3
+	// Evicted: the hold was ended by force.
+	Evicted Cause = 4
+	// Resumed: another session resumed the hold. If the session of the hold was not gone, How.By is
+	// the record of the other session.
+	Resumed Cause = 5
+	// Revoked: an operator has ended the session of the hold before its TTL had passed. How.By names
+	// the operator's instance or program, and How.Reason is the operator's reason.
+	Revoked Cause = 6
+	// Superseded: the node of the session has ended, as a later start of the same node has shown, and
+	// the TTL had not passed yet. How.By names that start, and How.Reason says how it is known.
+	Superseded Cause = 7
+)
+
+// early reports whether a session with this cause has ended before its TTL had passed, by Expire.
+func early(cause Cause) bool { return cause == Revoked || cause == Superseded }

@@ -86,7 +86,9 @@ func (m *Machine) close(c *view) Code {
 // the machine checks the term: the leader of that term acknowledges no renewal after it has
 // proposed the Expire.
 //
-// Holds with a delay stay, and the session becomes gone.
+// Holds with a delay stay, and the session becomes gone. A cause ends only a session that is not
+// gone yet: the leader counts the delays of a gone one, and a further Expire says that they have
+// passed.
 func (m *Machine) expire(term uint64, c *view, res *Result) {
 	s := m.sessions.byID[c.Session]
 	switch {
@@ -96,11 +98,19 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	case c.term != term:
 		res.Code = Stale
 		return
+	case s.gone && c.cause != 0:
+		res.Code = Finished
+		return
 	}
 	res.Code = Done
 	m.captures.sessionChanges(s)
 	m.bump()
 	m.history.setCause(Expired, nil)
+	if c.cause != 0 {
+		res.Evicted = m.answer.evict(Eviction{Session: s.id, Record: s.record, By: copied(c.record),
+			Reason: copied(c.value)})
+		m.history.setCause(c.cause, &How{By: res.Evicted.By, Reason: res.Evicted.Reason})
+	}
 	counted := time.Duration(0)
 	if s.gone {
 		counted = s.ttl
@@ -110,7 +120,7 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 		if e.delay() <= counted {
 			m.remove(e)
 		} else if !s.gone {
-			m.noteLeft(e, Expired)
+			m.noteLeft(e, m.history.cause)
 		}
 		e = next
 	}

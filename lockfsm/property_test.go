@@ -74,7 +74,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone,
 		Open:   append(everyone, TooManySessions, OverGroupBudget, NoSession),
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done),
-		Expire: append(ofSession, Done),
+		Expire: append(ofSession, Done, Finished),
 		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace,
 			Deadlock, NotHeld, NotAllowed, NotForced, OverSessionBudget, OverGroupBudget, waited, yielded, upgraded,
 			upgrading, upgradeLock),

@@ -20,7 +20,8 @@ const (
 	// only requests with Try wait for it, a Try is Waiting instead, and ends later (Change.Held). The
 	// same is true behind another Try that waits. A holder of Held has a token.
 	Held Code = 4
-	// Finished: the request has ended or can never begin.
+	// Finished: the request has ended or can never begin. For an Expire with a Cause: the session is
+	// gone already, and nothing changed.
 	Finished Code = 5
 	// Stale: the epoch is not the session's, or the term in an Expire is not that of its log entry.
 	// Nothing changed.
@@ -163,7 +164,7 @@ type Result struct {
 	// which the hold was moved. The hold stays for TTL.
 	Detached SessionID
 	// Evicted describes the request that was ended by an Evict, or whose hold an Acquire has
-	// resumed.
+	// resumed. With Done and an Expire with a Cause, it has only Session, Record, By and Reason.
 	Evicted *Eviction
 	// Data is set if Code is Changed, or if Code is Done and the command is a Put. It is the present
 	// data of the key, or zero. It stays valid and must not be changed.

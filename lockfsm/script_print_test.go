@@ -49,6 +49,8 @@ func (s *script) result(r Result) string {
 	}
 	if e := r.Evicted; e != nil && e.Taker != nil {
 		fmt.Fprintf(&b, ", taken over from %s/%d", s.label(e.Session), e.Number)
+	} else if e != nil && r.Kind == Expire {
+		fmt.Fprintf(&b, ", %s is over by %q: %q", s.label(e.Session), e.By, e.Reason)
 	} else if e != nil {
 		fmt.Fprintf(&b, ", %s/%d is over by %q: %q", s.label(e.Session), e.Number, e.By, e.Reason)
 	}
@@ -90,7 +92,8 @@ func (s *script) told(events []Event) string {
 		default:
 			fmt.Fprintf(&b, "%s token %d of %s,%s", what, s.rev(uint64(e.Token)), s.label(e.Session), spelledPart(&e))
 			if e.Cause != 0 {
-				b.WriteString(", " + []string{"", "released", "expired", "closed", "evicted", "taken up"}[e.Cause])
+				b.WriteString(", " + []string{"", "released", "expired", "closed", "evicted", "taken up", "revoked",
+					"superseded"}[e.Cause])
 			}
 		}
 		if e.How != nil && len(e.How.Reason) > 0 {

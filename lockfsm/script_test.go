@@ -199,6 +199,9 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		c.Live = a.ranges("live")
 	case Expire:
 		c.Term = a.number("term", 1)
+		if c.Cause = map[string]Cause{"revoked": Revoked, "superseded": Superseded}[a.value("cause", "")]; c.Cause != 0 {
+			c.Record, c.Value = []byte(a.value("by", "")), []byte(a.value("because", ""))
+		}
 	case Acquire, Release, Cancel, Detach, InUse, Lapse, Downgrade:
 		n, err := strconv.ParseUint(number, 10, 64)
 		s.err = err

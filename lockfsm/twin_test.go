@@ -721,6 +721,10 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 		r.Code = Stale
 		return
 	}
+	if s.gone && c.Cause != 0 { // an Expire
+		r.Code = Finished
+		return
+	}
 	switch c.Kind {
 	case Attach:
 		t.tick()
@@ -742,6 +746,9 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 			s.info.Leaving = true
 		}
 	case Close, Expire:
+		if c.Cause != 0 {
+			r.Evicted = &Eviction{Session: s.id, Record: s.info.Record, By: c.Record, Reason: c.Value}
+		}
 		if c.Kind == Expire && t.linger(s, r) {
 			return
 		}

@@ -310,6 +310,10 @@ func (w *workload) ofSession() Command {
 		c.Kind = Close
 	default:
 		c.Kind, c.Term = Expire, w.term-uint64(r.IntN(2))
+		if r.IntN(2) == 0 {
+			c.Cause, c.Record = []Cause{Revoked, Superseded}[r.IntN(2)], []byte("ops")
+			c.Value = []byte([]string{"", "hangs"}[r.IntN(2)])
+		}
 	}
 	return c
 }

@@ -107,7 +107,11 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 	case lockfsm.Close:
 		t.over(r, ByClose, r.States)
 	case lockfsm.Expire:
-		t.over(r, ByExpire, delayed(r, m))
+		how := ByExpire
+		if c, err := lockfsm.Decode(raw); err == nil && c.Cause == lockfsm.Revoked {
+			how = ByForce
+		}
+		t.over(r, how, delayed(r, m))
 	case lockfsm.Attach:
 		t.over(r, ByAttach, r.States)
 	case lockfsm.Evict:

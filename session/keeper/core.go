@@ -146,6 +146,14 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	}
 }
 
+// ProposeEnd implements [Keeper.ProposeEnd].
+func (k *Core) ProposeEnd(now clock.Time, term uint64, e Ending) {
+	k.begin(now)
+	if term == k.role.Term && k.group.led {
+		k.leases.end(e)
+	}
+}
+
 // begin is called first for every input. It detects stalls. The duration of a stall does not count
 // toward any deadline, because the keeper has not read the renewals that arrived in it. A stall
 // that ends before a turn is due needs no correction: the keeper still reads the renewals in time.

@@ -81,6 +81,7 @@ const (
 	inputAllBound
 	inputAdopt
 	inputRaise
+	inputEnd
 	inputLeft
 )
 
@@ -95,6 +96,7 @@ type input struct {
 	leads              *Leadership
 	adopt              *adoption
 	version            uint32
+	ending             *Ending
 	found              *lockfsm.Search
 	left               *leftQuestion
 	session            lockfsm.SessionID
@@ -190,6 +192,14 @@ func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, b
 // software stops when it applies the change.
 func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
+}
+
+// ProposeEnd makes the keeper propose the end of a session before its TTL has passed, for the Cause
+// of e, if it leads in the given term and has passed Leads. Otherwise nothing happens, and the
+// caller must repeat the call. From then on, no renewal of the session is acknowledged. The caller
+// must not change the slices afterwards.
+func (k *Keeper) ProposeEnd(term uint64, e Ending) {
+	k.post(input{kind: inputEnd, term: term, ending: &e})
 }
 
 // Applied accepts the result of an applied command and copies it. It must be called in the order of
@@ -363,6 +373,8 @@ func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
 		k.core.ProposeAdopt(now, in.term, in.adopt.ttl, in.adopt.settings, in.adopt.budgets)
 	case inputRaise:
 		k.core.ProposeRaise(now, in.term, in.version)
+	case inputEnd:
+		k.core.ProposeEnd(now, in.term, *in.ending)
 	case inputLeft:
 		in.left.answer <- k.core.Left(now, in.left.sessions)
 	}

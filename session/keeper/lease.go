@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -46,6 +47,22 @@ func (s *keptSession) hears(seq uint64, now clock.Time) bool {
 	return now.Sub(s.heard) < s.ttl
 }
 
+// Ending is the end of a session by Expire. The zero values of all fields but Session mean that its
+// TTL has passed.
+type Ending struct {
+	Session lockfsm.SessionID
+	// Cause is lockfsm.Revoked or lockfsm.Superseded. The events have it, with By and Reason.
+	Cause      lockfsm.Cause
+	By, Reason []byte
+	// Number is returned in the result of the Expire. Zero means that no question waits for it.
+	Number lockfsm.Number
+}
+
+func (e *Ending) command(term uint64) lockfsm.Command {
+	return lockfsm.Command{Kind: lockfsm.Expire, Session: e.Session, Term: term, Number: e.Number, Cause: e.Cause,
+		Record: e.By, Value: e.Reason}
+}
+
 // leases are the sessions of the applied state, and which of them expire. Each time that its
 // methods get is on the clock of deadlines, see Core.elapsed.
 type leases struct {
@@ -54,7 +71,7 @@ type leases struct {
 	opened   map[nodeid.ID]int // the number of sessions that each instance has opened
 	expiries expiryHeap
 	left     bool // some deadlines are left for the next turn
-	due      []lockfsm.SessionID
+	due      []Ending
 	proposed int // how many of due the last batch contains
 	expiring int
 }
@@ -145,18 +162,30 @@ func (l *leases) expire(now clock.Time, budget int, renewing func(lockfsm.Sessio
 		}
 		s.expiring = true
 		l.expiring++
-		l.due = append(l.due, s.id)
+		l.due = append(l.due, Ending{Session: s.id})
 	}
+}
+
+// end decides the end of a session whose TTL has not passed. It marks the session, so that no
+// renewal is acknowledged from now on, and that no second Expire follows when the TTL has passed:
+// it would find a gone session, and cut the delays of its holds short. A session that is gone
+// already, which has no nonce, is not marked, because its delays are still to be measured.
+func (l *leases) end(e Ending) {
+	if s := l.session(e.Session); s != nil && !s.expiring && s.nonce != (lockfsm.Nonce{}) {
+		s.expiring = true
+		l.expiring++
+	}
+	l.due = append(l.due, e)
 }
 
 // append adds the Expires that are due.
 func (l *leases) append(blob []byte, term uint64) []byte {
 	l.proposed = min(len(l.due), expiresPerBlob)
-	for _, id := range l.due[:l.proposed] {
-		blob = lockfsm.Command{Kind: lockfsm.Expire, Session: id, Term: term}.Append(blob)
+	for i := range l.due[:l.proposed] {
+		blob = l.due[i].command(term).Append(blob)
 	}
 	return blob
 }
 
 // accepted is called when the log has accepted the Expires of append.
-func (l *leases) accepted() { l.due = l.due[:copy(l.due, l.due[l.proposed:])] }
+func (l *leases) accepted() { l.due = slices.Delete(l.due, 0, l.proposed) }

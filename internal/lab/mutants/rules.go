@@ -35,6 +35,8 @@ func rules() []Bug {
 			Breaks: "a request that arrives after its cancel is carried out"},
 		{Name: "expire-ignores-term", Package: "lockfsm", Hazard: "5, A8", Some: true,
 			Breaks: "an expiry decided in an earlier term ends a session that was renewed since"},
+		{Name: "gone-session-ended-again", Package: "lockfsm", Hazard: "none",
+			Breaks: "an operator who ends a session that has expired cuts the delays of its locks short"},
 		{Name: "small-passes-large", Package: "lockfsm", Seeds: 20, Hazard: "25, B12", Some: true,
 			Breaks: "readers overtake a waiting writer, and small requests large ones, forever"},
 		{Name: "permits-not-counted", Package: "lockfsm", Seeds: 20, Hazard: "B12", Some: true,
