@@ -68,34 +68,22 @@ type Core struct {
 	rested     bool // Core.rests returned true in the last Tick or in a later Turn
 	unseen     bool // the Survey may have changed since the last call of Surveyed
 	ticks      uint64
-	heard      map[uint64]hearing // for every member of config
-	ledAt      uint64             // tick of the leader's last message
+	hearings   hearings
 
 	lostTerm   uint64 // last term in which PeerLost reported the leader lost; zero means none
-	unsettled  uint64 // tick until which messages are duplicated
-	duplicated int    // messages duplicated since the last tick
+	duplicates duplicates
 	asking     asking
-	group      group  // the leader's state in role.Term, with the waiting batches and rounds
-	backs      uint64 // the last value that was given to group.back
-	deferral   uint64 // number of the deferral that EndDeferral will end; zero means none
+	group      group // the leader's state in role.Term, with the waiting batches and rounds
+	deferrals  deferrals
 	appends    appends
 	hang       hang
 	compared   compared
-	// conf, voters, learners and config are those of the last applied configuration entry.
-	conf             *raftpb.ConfState
-	voters, learners []uint64
-	config           Configuration     // includes the contexts of the members
-	since            int               // bytes applied since the last snapshot began
-	taking           taking            // the snapshot that this replica is taking
-	taken            uint64            // number of snapshots that this replica has taken
-	commits          []*raftpb.Message // appends without entries, held until the next tick
-	withheld         []*raftpb.Message // learners get these appends later, see withholds
-	applies          []*raftpb.Message // raft's requests to apply entries, in order
-
-	out  Output            // the next Output, being collected
-	done Output            // the last Output handed out; its memory is reused
-	due  []*raftpb.Message // raft's responses, to be delivered by the next Turn
-	held []*raftpb.Message // raft's responses; added to due when the present Output is carried out
+	members    members
+	snapshots  snapshots
+	heldBack   heldBack
+	applies    []*raftpb.Message // raft's requests to apply entries, in order
+	outputs    outputs
+	responses  responses
 }
 
 // NewCore returns the Core of a replica with the contents of its store. If the store has a
@@ -116,7 +104,8 @@ func NewCore(cfg CoreConfig) (_ *Core, err error) {
 			err = fmt.Errorf("%w: raft refuses it: %v", ErrCorrupt, p)
 		}
 	}()
-	c := &Core{cfg: cfg, id: cfg.State.Identity.ID, ticked: cfg.Now, view: newView(), heard: map[uint64]hearing{}}
+	c := &Core{cfg: cfg, id: cfg.State.Identity.ID, ticked: cfg.Now, view: newView()}
+	c.hearings.of = map[uint64]hearing{}
 	c.appends.hard, c.appends.saved, c.appends.commit = hard, cfg.State.HardState, hard.GetCommit()
 	if err := c.start(hard); err != nil {
 		return nil, err

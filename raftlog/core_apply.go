@@ -30,14 +30,14 @@ func (c *Core) apply() {
 		for _, e := range m.GetEntries() {
 			c.applyEntry(e)
 		}
-		c.held = append(c.held, m.GetResponses()...)
+		c.responses.hold(m.GetResponses())
 	}
 }
 
 func (c *Core) applyEntry(e *raftpb.Entry) {
 	own := c.role.Leading && e.GetTerm() == c.role.Term
 	c.applied = e.GetIndex()
-	c.since += len(e.GetData()) + entryOverheadBytes
+	c.snapshots.since += len(e.GetData()) + entryOverheadBytes
 	switch {
 	case e.GetType() != raftpb.EntryNormal:
 		if own {
@@ -52,12 +52,12 @@ func (c *Core) applyEntry(e *raftpb.Entry) {
 		if own {
 			c.group.inFlight--
 		}
-		c.out.Events = append(c.out.Events, Event{Kind: Applied, Index: e.GetIndex(), Term: e.GetTerm(),
+		c.outputs.event(Event{Kind: Applied, Index: e.GetIndex(), Term: e.GetTerm(),
 			Data: e.GetData()})
 	}
 	if own && !c.group.leads && c.role.Leading {
 		c.group.leads, c.group.changing.mark, c.unseen = true, c.last, true
-		c.out.Events = append(c.out.Events, Event{Kind: LeadBegins, Term: e.GetTerm()})
+		c.outputs.event(Event{Kind: LeadBegins, Term: e.GetTerm()})
 	}
 }
 
@@ -88,7 +88,7 @@ func (c *Core) configure(e *raftpb.Entry) {
 		who, err = addedMembers(change.AsV2().GetContext())
 	}
 	if err != nil {
-		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
+		c.outputs.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
 		return
 	}
 	// Set confIndex before ApplyConfChange, because raft may request a snapshot during that call,
@@ -96,20 +96,18 @@ func (c *Core) configure(e *raftpb.Entry) {
 	c.view.confIndex = e.GetIndex()
 	conf := c.node.ApplyConfChange(change)
 	c.configured(conf, newConfiguration(e.GetIndex(), conf,
-		append(c.config.Members[:len(c.config.Members):len(c.config.Members)], who...)))
+		append(c.members.config.Members[:len(c.members.config.Members):len(c.members.config.Members)], who...)))
 	c.observe()
 }
 
 // configured stores the new configuration and reports it by an event. On a leader, raft has already
 // handed out all proposed entries, so c.last is the index of the last proposed entry.
 func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
-	c.conf, c.config = conf, config
-	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())
-	c.learners = union(conf.GetLearners(), conf.GetLearnersNext())
+	c.members = newMembers(config, conf)
 	c.group.changing.mark = c.last
-	c.listen(false)
+	c.hearings.listen(&c.members.config, c.ticks)
 	c.unseen = true
-	c.out.Events = append(c.out.Events, Event{Kind: Configured, Config: &config})
+	c.outputs.event(Event{Kind: Configured, Config: &config})
 }
 
 // installed replaces the replica's state by a snapshot that is durable on this replica.
@@ -120,8 +118,8 @@ func (c *Core) installed(s *raftpb.Snapshot) error {
 	}
 	meta := s.GetMetadata()
 	c.view.install(s)
-	c.applied, c.since = meta.GetIndex(), 0
-	c.out.Events = append(c.out.Events, Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(),
+	c.applied, c.snapshots.since = meta.GetIndex(), 0
+	c.outputs.event(Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(),
 		Data: state})
 	c.configured(meta.GetConfState(), config)
 	return nil

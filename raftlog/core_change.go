@@ -34,7 +34,7 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	if !c.role.Leading || term != c.role.Term || !c.group.leads || c.pending() {
 		return false
 	}
-	cc, ok := c.config.plan(ch)
+	cc, ok := c.members.config.plan(ch)
 	if !ok {
 		return false
 	}
@@ -51,7 +51,7 @@ func (c *Core) Change(term uint64, ch Change) bool {
 // configuration is joint, or the leadership is being transferred.
 func (c *Core) pending() bool {
 	waits := c.group.changing.data != nil
-	return waits || len(c.config.Outgoing) > 0 || c.transferee != 0
+	return waits || len(c.members.config.Outgoing) > 0 || c.transferee != 0
 }
 
 // proposeChange proposes the waiting change. It runs before the batches are proposed, because

@@ -10,7 +10,7 @@ import (
 // reshape requests a random change of the configuration. It never removes r itself (rule 12 of
 // cluster/voters).
 func (c *cluster) reshape(r *replica) {
-	config, ch := r.core.config, Change{}
+	config, ch := r.core.members.config, Change{}
 	stay := func(ids []uint64) []uint64 {
 		return slices.DeleteFunc(slices.Clone(ids), func(id uint64) bool { return id == r.id || c.random.IntN(2) == 0 })
 	}
@@ -95,9 +95,9 @@ func (c *cluster) settled() {
 		for _, p := range l.core.Survey().Replicas {
 			st := c.replica(p.ID).store.state
 			if knows := max(st.HardState.GetCommit(), st.Snapshot.GetMetadata().GetIndex()); p.Settled &&
-				knows < l.core.config.Index {
+				knows < l.core.members.config.Index {
 				c.check.fault("replica %d takes %d for settled, which knows %d to be committed, not %d", l.id, p.ID,
-					knows, l.core.config.Index)
+					knows, l.core.members.config.Index)
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (c *cluster) rests(lead *replica) {
 		case r.core == nil:
 			c.t.Errorf("replica %d has retired: %v", r.id, r.failed)
 		case r.machine != lead.machine || !reflect.DeepEqual(r.config, lead.config) ||
-			!reflect.DeepEqual(r.core.config, lead.config):
+			!reflect.DeepEqual(r.core.members.config, lead.config):
 			c.t.Errorf("replica %d has %v and %+v, the leader has %v and %+v", r.id, r.machine, r.config,
 				lead.machine, lead.config)
 		}

@@ -35,8 +35,8 @@ func (c *cluster) agree(voters, learners []uint64) {
 		if r.core == nil {
 			continue
 		}
-		if !reflect.DeepEqual(r.config, first) || !reflect.DeepEqual(r.core.config, first) {
-			c.t.Errorf("replica %d has %+v (was told %+v), replica %d %+v", r.id, r.core.config, r.config,
+		if !reflect.DeepEqual(r.config, first) || !reflect.DeepEqual(r.core.members.config, first) {
+			c.t.Errorf("replica %d has %+v (was told %+v), replica %d %+v", r.id, r.core.members.config, r.config,
 				c.replicas[0].id, first)
 		}
 	}

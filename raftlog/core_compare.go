@@ -139,7 +139,7 @@ func (c *Core) names() bool {
 // allAgree reports whether every member has answered with the digest of the leader.
 func (c *Core) allAgree() bool {
 	n := &c.group.naming
-	return !slices.ContainsFunc(c.config.Members, func(m Member) bool {
+	return !slices.ContainsFunc(c.members.config.Members, func(m Member) bool {
 		digest, answered := n.answers[m.ID]
 		return !answered || digest != n.digest
 	})
@@ -189,7 +189,7 @@ func (c *Core) answers() {
 func (c *Core) judge() {
 	n := &c.group.naming
 	for _, digest := range n.answers {
-		if !c.haveDigest(c.config.Voters, digest) || !c.haveDigest(c.config.Outgoing, digest) {
+		if !c.haveDigest(c.members.config.Voters, digest) || !c.haveDigest(c.members.config.Outgoing, digest) {
 			continue
 		}
 		if n.confirmed = digest == n.digest; n.confirmed {
@@ -235,7 +235,7 @@ func (c *Core) haveDigest(voters []uint64, digest uint64) bool {
 
 // reportOthers logs the replicas that have another digest than the majority.
 func (c *Core) reportOthers() {
-	for _, m := range c.config.Members {
+	for _, m := range c.members.config.Members {
 		if digest, answered := c.group.naming.answers[m.ID]; answered && digest != c.group.naming.digest {
 			c.group.naming.told = true
 			c.cfg.Logger.Error("a replica has another state than the majority and retires: its own log has the next step",
@@ -247,7 +247,7 @@ func (c *Core) reportOthers() {
 // undecided logs that all voters have answered and no majority has one digest.
 func (c *Core) undecided() {
 	n := &c.group.naming
-	for _, id := range c.config.Voters {
+	for _, id := range c.members.config.Voters {
 		if _, answered := n.answers[id]; !answered {
 			return
 		}
@@ -259,7 +259,8 @@ func (c *Core) undecided() {
 }
 
 func (c *Core) diverged(index, own, majority uint64) {
-	c.fail(fmt.Errorf("%w: %w: after entry %d its digest is %016x, and a majority of the voters has %016x: its memory "+
+	c.outputs.fail(fmt.Errorf("%w: %w: "+
+		"after entry %d its digest is %016x, and a majority of the voters has %016x: its memory "+
 		"or its disk is damaged, or its build has other rules; the other replicas go on. Check the build and the "+
 		"machine, keep the log and the directory for a report, and start it again with an empty directory",
 		ErrBroken, ErrDiverged, index, own, majority))

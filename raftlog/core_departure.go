@@ -27,22 +27,14 @@ func (c *Core) changes() bool {
 // withholds reports whether an append must not be sent yet, because its receiver is a learner and
 // its entries are not committed.
 func (c *Core) withholds(m *raftpb.Message) bool {
-	return lastIndex(m) > c.commit && !c.known() && !slices.Contains(c.voters, m.GetTo())
+	return lastIndex(m) > c.commit && !c.known() && !slices.Contains(c.members.voters, m.GetTo())
 }
 
 // known reports whether a majority of the voters durably knows that the configuration is committed.
 func (c *Core) known() bool { return c.group.leads && c.commit > c.group.changing.mark }
 
-// withhold keeps an append, and drops an earlier append with the same receiver and index.
-func (c *Core) withhold(m *raftpb.Message) {
-	c.withheld = slices.DeleteFunc(c.withheld, func(w *raftpb.Message) bool {
-		return w.GetTo() == m.GetTo() && w.GetIndex() == m.GetIndex()
-	})
-	c.withheld = append(c.withheld, m)
-}
-
 func (c *Core) handOver() {
-	c.withheld = slices.DeleteFunc(c.withheld, func(m *raftpb.Message) bool {
+	c.heldBack.withheld = slices.DeleteFunc(c.heldBack.withheld, func(m *raftpb.Message) bool {
 		if !c.role.Leading || m.GetTerm() != c.role.Term {
 			return true
 		}

@@ -27,10 +27,16 @@ const (
 	maxDuplicatesPerTick = 16
 )
 
+type duplicates struct {
+	until uint64 // tick until which messages are duplicated
+	count int    // messages duplicated since the last tick
+}
+
 func (c *Core) duplicate(m *raftpb.Message) {
-	if c.duplicated < maxDuplicatesPerTick && duplicable(m) && (c.ticks < c.unsettled || c.uneven(m.GetTo())) {
-		c.duplicated++
-		c.out.Duplicates = append(c.out.Duplicates, m)
+	d := &c.duplicates
+	if d.count < maxDuplicatesPerTick && duplicable(m) && (c.ticks < d.until || c.uneven(m.GetTo())) {
+		d.count++
+		c.outputs.next.Duplicates = append(c.outputs.next.Duplicates, m)
 	}
 }
 
@@ -57,7 +63,7 @@ func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false
 	}
-	h, ok := c.heard[peer]
+	h, ok := c.hearings.of[peer]
 	silence := c.ticks - h.linked
 	return ok && silence < outageTicks && (silence >= c.gapTicks() || c.ticks < h.uneven)
 }

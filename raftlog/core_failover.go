@@ -16,7 +16,7 @@ func (c *Core) PeerLost(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.lostTerm == c.role.Term {
 		return
 	}
-	if !slices.Contains(c.voters, c.id) {
+	if !slices.Contains(c.members.voters, c.id) {
 		return
 	}
 	c.lostTerm = c.role.Term
@@ -38,7 +38,7 @@ func (c *Core) Campaign() {
 
 func (c *Core) led(from, term uint64) {
 	if from != 0 && from == c.role.Leader && term == c.role.Term {
-		c.ledAt = c.ticks
+		c.hearings.leader = c.ticks
 	}
 }
 
@@ -46,7 +46,7 @@ func (c *Core) led(from, term uint64) {
 // is the longest time that a voter waits before it starts an election. Otherwise a replica without
 // a vote would report a dead leader forever.
 func (c *Core) forget() {
-	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.ledAt < 2*uint64(c.cfg.ElectionTicks) {
+	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.hearings.leader < 2*uint64(c.cfg.ElectionTicks) {
 		return
 	}
 	// An error means that there is nothing to forget.

@@ -73,8 +73,7 @@ func (c *Core) defers(before uint64) bool {
 		return false
 	}
 	if g.back = before; before == 0 {
-		c.backs++
-		g.back = c.backs
+		g.back = c.deferrals.next()
 	}
 	return true
 }
@@ -110,7 +109,7 @@ func (c *Core) answer() {
 	g := &c.group
 	for len(g.reads) > 0 && g.reads[0].done && g.reads[0].index <= c.applied {
 		for _, round := range g.reads[0].rounds {
-			c.out.Events = append(c.out.Events, Event{Kind: RoundDone, Term: c.role.Term, Round: round})
+			c.outputs.event(Event{Kind: RoundDone, Term: c.role.Term, Round: round})
 		}
 		g.reads = g.reads[1:]
 	}

@@ -50,18 +50,18 @@ func (c *Core) watch() {
 	} else {
 		h.lagIndex, h.lagTicks = c.commit, 0
 	}
-	slow := c.prepareHung()
+	slow := c.snapshots.prepareHung(c.cfg.Tick)
 	if h.saveTicks == 0 && h.lagTicks == 0 && !slow {
 		h.late = 0
 	}
 	hung := slow || c.role.Leading && max(h.saveTicks, h.lagTicks) >= c.cfg.ElectionTicks
-	if !hung || len(c.voters) < 2 {
+	if !hung || len(c.members.voters) < 2 {
 		h.handover = false
 		return
 	}
 	if !c.role.Leading {
-		c.fail(fmt.Errorf("%w: the snapshot at %d was not durable after %d ticks", ErrHung,
-			c.taking.index, c.taking.ticks))
+		c.outputs.fail(fmt.Errorf("%w: the snapshot at %d was not durable after %d ticks", ErrHung,
+			c.snapshots.taking.index, c.snapshots.taking.ticks))
 		return
 	}
 	if !h.handover {
@@ -74,7 +74,7 @@ func (c *Core) watch() {
 		_ = c.Transfer(0)
 	}
 	if h.handoverTicks++; h.handoverTicks >= handoverLimit*c.cfg.ElectionTicks && c.dispensable() {
-		c.fail(fmt.Errorf("%w: leading in term %d with commit %d and applied %d", ErrHung, c.role.Term, c.commit,
+		c.outputs.fail(fmt.Errorf("%w: leading in term %d with commit %d and applied %d", ErrHung, c.role.Term, c.commit,
 			c.applied))
 	}
 }
@@ -105,7 +105,7 @@ func (c *Core) dispensable() bool {
 		_, active := c.silent(id)
 		able[id] = active && id != c.id && pr.Match >= c.hang.handoverIndex
 	})
-	for _, voters := range [...][]uint64{c.config.Voters, c.config.Outgoing} {
+	for _, voters := range [...][]uint64{c.members.config.Voters, c.members.config.Outgoing} {
 		others := 0
 		for _, id := range voters {
 			if able[id] {

@@ -10,9 +10,15 @@ type hearing struct {
 	uneven uint64 // after a gap in the replica's messages, the tick until which messages to it are duplicated
 }
 
+// hearings are the last signs of life of the others.
+type hearings struct {
+	of     map[uint64]hearing // for every member
+	leader uint64             // tick of the leader's last message
+}
+
 // hear records a message of a member. It ignores a late message of an earlier term.
 func (c *Core) hear(id, term uint64, duplicate bool) {
-	if h, ok := c.heard[id]; ok && term >= c.role.Term {
+	if h, ok := c.hearings.of[id]; ok && term >= c.role.Term {
 		if !duplicate {
 			if h.spoke && c.ticks-h.linked >= c.gapTicks() {
 				h.uneven = c.ticks + unsettledTicks
@@ -20,20 +26,16 @@ func (c *Core) hear(id, term uint64, duplicate bool) {
 			h.linked = c.ticks
 		}
 		h.tick, h.spoke = c.ticks, true
-		c.heard[id] = h
+		c.hearings.of[id] = h
 	}
 }
 
-// listen adds new members to c.heard and deletes removed members. If anew is set, it first deletes
-// all entries.
-func (c *Core) listen(anew bool) {
-	if anew {
-		clear(c.heard)
-	}
-	maps.DeleteFunc(c.heard, func(id uint64, _ hearing) bool { return !c.config.has(id) })
-	for _, m := range c.config.Members {
-		if _, ok := c.heard[m.ID]; !ok {
-			c.heard[m.ID] = hearing{tick: c.ticks, linked: c.ticks}
+// listen adds new members and deletes removed members.
+func (h *hearings) listen(config *Configuration, ticks uint64) {
+	maps.DeleteFunc(h.of, func(id uint64, _ hearing) bool { return !config.has(id) })
+	for _, m := range config.Members {
+		if _, ok := h.of[m.ID]; !ok {
+			h.of[m.ID] = hearing{tick: ticks, linked: ticks}
 		}
 	}
 }
@@ -43,7 +45,7 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	if id == c.id {
 		return 0, true
 	}
-	h, ok := c.heard[id]
+	h, ok := c.hearings.of[id]
 	ticks = c.ticks - h.tick
 	return ticks, ok && h.spoke && ticks < uint64(c.cfg.ElectionTicks)
 }

@@ -22,7 +22,7 @@ func (c *Core) Tick(now clock.Time) {
 	rested := c.rested
 	if c.rested = c.rests(); rested && n > 1 {
 		c.ticked = now
-		if c.deferral == 0 { // during a deferral, its timer may have caused this call
+		if c.deferrals.timed == 0 { // during a deferral, its timer may have caused this call
 			c.hurry()
 		}
 		return
@@ -36,7 +36,7 @@ func (c *Core) Tick(now clock.Time) {
 	c.hurry()
 	for range n {
 		c.ticks++
-		c.duplicated = 0
+		c.duplicates.count = 0
 		c.node.Tick()
 		c.forget()
 		c.observe()
@@ -49,21 +49,14 @@ func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
 // DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral. It reports true
 // if the last Turn has deferred batches and no call of EndDeferral is due yet.
-func (c *Core) DeferralBegins() bool {
-	if c.deferral != 0 {
-		return false
-	}
-	c.deferral = c.group.back
-	return c.deferral != 0
-}
+func (c *Core) DeferralBegins() bool { return c.deferrals.begins(c.group.back) }
 
 // EndDeferral ends the deferral for which DeferralBegins reported true. It does not end a later
 // deferral.
 func (c *Core) EndDeferral() {
-	if c.deferral != 0 && c.deferral == c.group.back {
+	if c.deferrals.end(c.group.back) {
 		c.hurry()
 	}
-	c.deferral = 0
 }
 
 // NextTick returns the time at which Tick must be called next. Zero means that no Tick is needed
@@ -101,7 +94,7 @@ func (c *Core) wentBack(m *raftpb.Message) bool {
 	if m.GetType() != raftpb.MsgHeartbeat || m.GetTerm() < c.role.Term || m.GetCommit() <= c.last {
 		return false
 	}
-	c.fail(fmt.Errorf("%w: the leader knows that entry %d was stored, and the log ends at entry %d", ErrWentBack,
+	c.outputs.fail(fmt.Errorf("%w: the leader knows that entry %d was stored, and the log ends at entry %d", ErrWentBack,
 		m.GetCommit(), c.last))
 	return true
 }

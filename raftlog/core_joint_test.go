@@ -129,7 +129,7 @@ func TestConfigurationsAreEqual(t *testing.T) {
 		l.turn()
 		c.drain()
 	}
-	l.core.since = 1 << 30 // makes a snapshot due
+	l.core.snapshots.since = 1 << 30 // makes a snapshot due
 	l.propose()
 	l.turn()
 	c.drain()

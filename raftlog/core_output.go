@@ -80,9 +80,40 @@ func (o *Output) Idle() bool {
 		len(o.Snapshots) == 0 && o.Failed == nil
 }
 
+// outputs are the next Output, which is being collected, and the last one, whose memory is reused.
+type outputs struct{ next, last Output }
+
 // fail makes the next Output retire the replica. Only the first error is kept.
-func (c *Core) fail(err error) {
-	if c.out.Failed == nil {
-		c.out.Failed = err
+func (o *outputs) fail(err error) {
+	if o.next.Failed == nil {
+		o.next.Failed = err
 	}
+}
+
+func (o *outputs) event(e Event) { o.next.Events = append(o.next.Events, e) }
+
+// handOut returns the next Output, and begins another one.
+func (o *outputs) handOut() Output {
+	out := o.next
+	o.next = Output{
+		Failed: out.Failed, Events: o.last.Events, Messages: o.last.Messages, Duplicates: o.last.Duplicates,
+	}
+	o.last = out
+	return out
+}
+
+// recycle is called when the last Output is carried out.
+func (o *outputs) recycle() {
+	clear(o.last.Events)
+	clear(o.last.Messages)
+	clear(o.last.Duplicates)
+	events, messages := o.last.Events[:0], o.last.Messages[:0]
+	if cap(events) > maxRecycle {
+		events = nil
+	}
+	if cap(messages) > maxRecycle {
+		messages = nil
+	}
+	duplicates := o.last.Duplicates[:0] // few, see maxDuplicatesPerTick
+	o.last = Output{Events: events, Messages: messages, Duplicates: duplicates}
 }

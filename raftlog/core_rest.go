@@ -5,9 +5,10 @@ package raftlog
 // are then counted from the time of that call.
 func (c *Core) rests() bool {
 	g, a := &c.group, &c.appends
-	if !c.role.Leading || !g.leads || len(c.config.Members) != 1 {
+	if !c.role.Leading || !g.leads || len(c.members.config.Members) != 1 {
 		return false
 	}
-	work := g.queue.size() + g.inFlight + len(g.asked) + len(g.reads) + len(a.waiting) + len(a.saving) + len(c.commits)
-	return work == 0 && !c.pending() && c.taking.step == takeNone && c.durable > g.changing.mark
+	work := g.queue.size() + g.inFlight + len(g.asked) + len(g.reads) + len(a.waiting) + len(a.saving) +
+		len(c.heldBack.commits)
+	return work == 0 && !c.pending() && !c.snapshots.busy() && c.durable > g.changing.mark
 }

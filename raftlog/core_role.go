@@ -17,14 +17,15 @@ func (c *Core) observe() {
 		c.hang.handover = false
 	}
 	if now.Leading && (now.Term != c.role.Term || !c.role.Leading) {
-		c.listen(true)
+		clear(c.hearings.of)
+		c.hearings.listen(&c.members.config, c.ticks)
 	}
 	c.role, c.unseen = now, true
-	c.unsettled = c.ticks + unsettledTicks
+	c.duplicates.until = c.ticks + unsettledTicks
 	if now.Leader == 0 {
 		now.LastTerm, now.LastIndex, _ = c.LastEntry() // zero after an error
 	}
-	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
+	c.outputs.event(Event{Kind: RoleChanged, Role: now})
 }
 
 // Role returns the present role.

@@ -33,9 +33,9 @@ func (c *Core) sendStored(messages []*raftpb.Message) {
 // save hands out the next Save, unless a Save is running.
 func (c *Core) save() {
 	var batch *Batch
-	if batch, c.due = c.appends.next(c.due); batch != nil {
+	if batch, c.responses.due = c.appends.next(c.responses.due); batch != nil {
 		c.hang.saveTicks = 0
-		c.out.Save = batch
+		c.outputs.next.Save = batch
 	}
 }
 
@@ -46,11 +46,11 @@ func (c *Core) Stored() {
 	items := c.appends.stored()
 	for _, it := range items {
 		if it.local {
-			c.taking = taking{}
+			c.snapshots.taking = taking{}
 		}
 		if it.snapshot != nil && !it.local {
 			if err := c.installed(it.snapshot); err != nil {
-				c.fail(err) // unreachable: acceptable refuses such a snapshot
+				c.outputs.fail(err) // unreachable: acceptable refuses such a snapshot
 				return
 			}
 		}
@@ -64,7 +64,7 @@ func (c *Core) Stored() {
 		}
 	}
 	for _, it := range items {
-		c.due = append(c.due, it.responses...)
+		c.responses.add(it.responses)
 	}
 	c.appends.reuse(items)
 }

@@ -19,25 +19,40 @@ import (
 // configuration, because a removed replica may stop only when the other replicas have the commit
 // index of the removal.
 
+// heldBack are appends that are sent later.
+type heldBack struct {
+	commits  []*raftpb.Message // without entries, until the next tick
+	withheld []*raftpb.Message // for learners, see withholds
+}
+
 // hold keeps an append without entries. If raft is probing the receiver, sendProbes sends the
 // append in the same turn.
-func (c *Core) hold(m *raftpb.Message) {
-	c.supersede(m.GetTo())
-	c.commits = append(c.commits, m)
+func (h *heldBack) hold(m *raftpb.Message) {
+	h.supersede(m.GetTo())
+	h.commits = append(h.commits, m)
 }
 
-func (c *Core) supersede(to uint64) {
-	c.commits = slices.DeleteFunc(c.commits, func(m *raftpb.Message) bool { return m.GetTo() == to })
+func (h *heldBack) supersede(to uint64) {
+	h.commits = slices.DeleteFunc(h.commits, func(m *raftpb.Message) bool { return m.GetTo() == to })
 }
 
-// sendProbes sends each append in c.commits whose receiver is being probed by raft.
+// withhold keeps an append for a learner, and drops an earlier append with the same receiver and
+// index.
+func (h *heldBack) withhold(m *raftpb.Message) {
+	h.withheld = slices.DeleteFunc(h.withheld, func(w *raftpb.Message) bool {
+		return w.GetTo() == m.GetTo() && w.GetIndex() == m.GetIndex()
+	})
+	h.withheld = append(h.withheld, m)
+}
+
+// sendProbes sends each held append without entries whose receiver is being probed by raft.
 func (c *Core) sendProbes() {
 	var probed []*raftpb.Message
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
 		if pr.State == tracker.StateReplicate {
 			return
 		}
-		for _, m := range c.commits {
+		for _, m := range c.heldBack.commits {
 			if m.GetTo() == id {
 				probed = append(probed, m)
 			}
@@ -49,8 +64,8 @@ func (c *Core) sendProbes() {
 }
 
 func (c *Core) release() {
-	kept := c.commits
-	c.commits = c.commits[:0]
+	kept := c.heldBack.commits
+	c.heldBack.commits = c.heldBack.commits[:0]
 	for _, m := range kept {
 		if c.role.Leading && m.GetTerm() == c.role.Term {
 			c.send(m)
@@ -61,12 +76,12 @@ func (c *Core) release() {
 
 func (c *Core) send(m *raftpb.Message) {
 	if m.GetType() == raftpb.MsgSnap {
-		c.out.Snapshots = append(c.out.Snapshots, m)
+		c.outputs.next.Snapshots = append(c.outputs.next.Snapshots, m)
 		return
 	}
 	if m.GetType() == raftpb.MsgApp {
-		c.supersede(m.GetTo())
+		c.heldBack.supersede(m.GetTo())
 	}
-	c.out.Messages = append(c.out.Messages, m)
+	c.outputs.next.Messages = append(c.outputs.next.Messages, m)
 	c.duplicate(m)
 }

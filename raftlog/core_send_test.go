@@ -98,8 +98,8 @@ func TestNothingIsKeptBackForALaterLead(t *testing.T) {
 	l.propose()
 	l.turn()
 	c.drain()
-	if len(l.core.commits) != 2 {
-		t.Fatalf("%d messages are kept back, want 2", len(l.core.commits))
+	if len(l.core.heldBack.commits) != 2 {
+		t.Fatalf("%d messages are kept back, want 2", len(l.core.heldBack.commits))
 	}
 	if err := l.core.Transfer(0); err != nil {
 		t.Fatal(err)
@@ -116,8 +116,8 @@ func TestNothingIsKeptBackForALaterLead(t *testing.T) {
 		return false
 	}
 	c.pass(3)
-	if len(l.core.commits) != 0 {
-		t.Errorf("%d messages are kept back by a follower", len(l.core.commits))
+	if len(l.core.heldBack.commits) != 0 {
+		t.Errorf("%d messages are kept back by a follower", len(l.core.heldBack.commits))
 	}
 	c.verify()
 }

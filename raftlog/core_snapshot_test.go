@@ -43,7 +43,7 @@ func TestConfigurationSurvivesARestart(t *testing.T) {
 		l := c.elect()
 		c.change(l, add(9))
 		if snapshot {
-			l.core.since = 1 << 30
+			l.core.snapshots.since = 1 << 30
 		}
 		l.propose()
 		l.turn()
@@ -139,7 +139,7 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 
 func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c, r := lone(t)
-	r.core.since = 1 << 30
+	r.core.snapshots.since = 1 << 30
 	r.core.appends.remote++
 	if r.turn(); r.taken != 0 {
 		t.Error("a snapshot was taken while another replica's was being saved")

@@ -37,8 +37,8 @@ func (c *Core) Status() Status {
 	return Status{
 		ID: c.id, Term: c.role.Term, Leader: c.role.Leader, Leading: c.role.Leading,
 		Commit: c.commit, Applied: c.applied, Last: c.last,
-		Voters: c.voters, Learners: c.learners,
-		InFlight: c.group.inFlight, Queued: c.Queued(), Snapshots: c.taken, Taking: c.taking.step != takeNone,
+		Voters: c.members.voters, Learners: c.members.learners,
+		InFlight: c.group.inFlight, Queued: c.Queued(), Snapshots: c.snapshots.taken, Taking: c.snapshots.busy(),
 		StateBytes: len(c.view.snap.GetData()),
 	}
 }

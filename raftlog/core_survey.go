@@ -62,17 +62,17 @@ func (c *Core) Surveyed() (s Survey, anew bool) {
 // Survey returns the state of the group in the view of this replica. The slices are shared and must
 // not be changed.
 func (c *Core) Survey() Survey {
-	s := Survey{Self: c.id, Config: c.config}
+	s := Survey{Self: c.id, Config: c.members.config}
 	if !c.role.Leading || !c.group.leads {
 		return s
 	}
 	s.Term, s.Pending = c.role.Term, c.pending()
-	s.Replicas = make([]Progress, 0, len(c.config.Members))
+	s.Replicas = make([]Progress, 0, len(c.members.config.Members))
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) { // by ID
 		ticks, active := c.silent(id)
 		takes := pr.State == tracker.StateReplicate
 		p := Progress{
-			ID: id, Active: active, SilentFor: time.Duration(ticks) * c.cfg.Tick, Heard: id == c.id || c.heard[id].spoke,
+			ID: id, Active: active, SilentFor: time.Duration(ticks) * c.cfg.Tick, Heard: id == c.id || c.hearings.of[id].spoke,
 			CaughtUp: id == c.id || takes && pr.Match+caughtUpEntries >= c.last,
 			Full:     id == c.id || takes && pr.Next > c.last,
 			Differed: c.group.naming.differed[id],

@@ -146,7 +146,7 @@ func TestSilenceBeginsWithTheAddition(t *testing.T) {
 		t.Errorf("after 20 ticks the leader sees %+v", p)
 	}
 	c.change(l, Change{Remove: []uint64{2}})
-	if _, ok := l.core.heard[2]; ok || len(l.core.Survey().Replicas) != 1 {
+	if _, ok := l.core.hearings.of[2]; ok || len(l.core.Survey().Replicas) != 1 {
 		t.Errorf("of a removed replica something is kept: %+v", l.core.Survey())
 	}
 	c.verify()

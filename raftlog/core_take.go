@@ -20,28 +20,41 @@ const (
 type taking struct {
 	step      takeStep
 	index     uint64            // Core.applied when the snapshot began
-	conf      *raftpb.ConfState // Core.conf when the snapshot began
+	conf      *raftpb.ConfState // that of its members when the snapshot began
 	snap      *raftpb.Snapshot  // set in takePrepare and takeName
 	overtaken bool              // a newer snapshot of another replica arrived during takePrepare
 	ticks     int               // number of ticks in takePrepare
+}
+
+// snapshots are those that this replica takes.
+type snapshots struct {
+	since  int    // bytes applied since the last one began
+	taken  uint64 // their number
+	taking taking
 }
 
 func (c *Core) take() {
 	if !c.snapshotDue() {
 		return
 	}
-	c.taking = taking{step: takeCapture, index: c.applied, conf: c.conf}
-	c.since = 0
-	c.out.Take = &Take{Index: c.applied, Header: envelope(c.config.Index, c.config.Members)}
+	c.snapshots.begin(c.applied, c.members.conf)
+	c.outputs.next.Take = &Take{Index: c.applied, Header: envelope(c.members.config.Index, c.members.config.Members)}
 }
+
+func (s *snapshots) begin(applied uint64, conf *raftpb.ConfState) {
+	s.taking, s.since = taking{step: takeCapture, index: applied, conf: conf}, 0
+}
+
+// busy reports whether a snapshot is being taken or made durable.
+func (s *snapshots) busy() bool { return s.taking.step != takeNone }
 
 // snapshotDue reports whether a snapshot must begin now. None begins while a newer snapshot of
 // another replica waits for the store.
 func (c *Core) snapshotDue() bool {
-	if c.taking.step != takeNone || c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
+	if c.snapshots.busy() || c.appends.remote > 0 || c.applied <= c.view.index() || c.outputs.next.Failed != nil {
 		return false
 	}
-	return c.view.wanted || c.since >= c.enough()
+	return c.view.wanted || c.snapshots.since >= c.enough()
 }
 
 // enough returns the number of bytes of applied entries after which the next snapshot is due. It is
@@ -51,7 +64,7 @@ func (c *Core) snapshotDue() bool {
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
 	const shares = 1 << 10
-	share := (c.id*0x9e3779b97f4a7c15 + c.taken*0xd1b54a32d192ed03) >> 54 // ten bits
+	share := (c.id*0x9e3779b97f4a7c15 + c.snapshots.taken*0xd1b54a32d192ed03) >> 54 // ten bits
 	return bytes + bytes/2*int(share)/shares
 }
 
@@ -59,31 +72,27 @@ func (c *Core) enough() int {
 // the Take, and data is its Header, followed by the encoded state. The Core then owns data.
 // Snapshotted ignores an abandoned snapshot.
 func (c *Core) Snapshotted(index uint64, data []byte) {
-	t := &c.taking
+	t := &c.snapshots.taking
 	if t.step != takeCapture || t.index != index {
 		return
 	}
 	t.snap = c.view.take(index, t.conf, data, c.cfg.KeepEntries, c.cfg.SnapshotBytes)
 	t.step = takePrepare
-	c.taken++
-	c.out.Prepare = t.snap
+	c.snapshots.taken++
+	c.outputs.next.Prepare = t.snap
 }
 
 // Prepared reports that the last Output.Prepare is durable.
 func (c *Core) Prepared() {
-	if c.taking.overtaken {
-		c.taking = taking{}
+	t := &c.snapshots.taking
+	if t.overtaken {
+		c.snapshots.taking = taking{}
 		return
 	}
-	if c.taking.step == takePrepare {
-		c.name()
+	if t.step == takePrepare {
+		t.step = takeName
+		c.appends.addOwn(t.snap)
 	}
-}
-
-// A call of c.name puts the prepared snapshot into the queue for the next Save.
-func (c *Core) name() {
-	c.taking.step = takeName
-	c.appends.addOwn(c.taking.snap)
 }
 
 // overtake is called when a snapshot of another replica is queued for the store.
@@ -96,28 +105,32 @@ func (c *Core) name() {
 // the new snapshot. An older change, applied to that configuration, would give a configuration that
 // the group never had.
 func (c *Core) overtake() {
-	switch c.taking.step {
-	case takeCapture:
-		c.taking = taking{}
-	case takePrepare:
-		c.taking.overtaken = true
-	}
+	c.snapshots.overtake()
 	for _, m := range c.applies {
-		c.held = append(c.held, m.GetResponses()...)
+		c.responses.hold(m.GetResponses())
 	}
 	clear(c.applies)
 	c.applies = c.applies[:0]
 }
 
+func (s *snapshots) overtake() {
+	switch s.taking.step {
+	case takeCapture:
+		s.taking = taking{}
+	case takePrepare:
+		s.taking.overtaken = true
+	}
+}
+
 // prepareHung counts a tick of the running Prepare, and reports whether the Prepare has exceeded
 // its limit. It must be called once in each tick.
-func (c *Core) prepareHung() bool {
-	t := &c.taking
+func (s *snapshots) prepareHung(tick time.Duration) bool {
+	t := &s.taking
 	if t.step != takePrepare {
 		return false
 	}
 	t.ticks++
-	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
+	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/tick)
 }
 
 // prepareLimit returns the time that a store may take to prepare a snapshot of the given size. A

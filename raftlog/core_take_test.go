@@ -15,7 +15,7 @@ func (c *cluster) idle(ticks int) { c.runWithHungDisk(nil, ticks, func() bool { 
 func (r *replica) takes(t *testing.T) Take {
 	t.Helper()
 	r.c.slowly = true
-	r.core.since = 1 << 30
+	r.core.snapshots.since = 1 << 30
 	r.propose()
 	r.turn()
 	r.c.idle(1)
@@ -128,16 +128,16 @@ func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 		l.propose()
 		l.turn()
 		c.settle(1)
-		if away.capture = nil; away.core.taking.step != takeNone {
+		if away.capture = nil; away.core.snapshots.taking.step != takeNone {
 			t.Fatal("a snapshot is being taken already")
 		}
-		away.core.since = 1 << 30
+		away.core.snapshots.since = 1 << 30
 		c.slowly = true
 		l.propose()
 		l.turn()
 		c.idle(2)
 		order := away.capture.order
-		for away.core.taking.step < step {
+		for away.core.snapshots.taking.step < step {
 			away.finish()
 		}
 		c.isolate(away.id)
@@ -211,7 +211,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	c = newCluster(t, 5, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l = c.elect()
 	r := c.replicas[l.id%3]
-	c.slowly, r.core.since = true, 1<<30
+	c.slowly, r.core.snapshots.since = true, 1<<30
 	l.propose()
 	l.turn()
 	c.idle(2)
@@ -241,7 +241,7 @@ func TestSnapshotsAreNotTakenTogether(t *testing.T) {
 	seen := map[int]bool{}
 	for id := range uint64(5) {
 		for taken := range uint64(5) {
-			c := &Core{id: id + 1, taken: taken, view: newView(), cfg: CoreConfig{SnapshotBytes: bytes}}
+			c := &Core{id: id + 1, snapshots: snapshots{taken: taken}, view: newView(), cfg: CoreConfig{SnapshotBytes: bytes}}
 			enough := c.enough()
 			if enough < bytes || enough >= bytes*3/2 {
 				t.Errorf("replica %d takes snapshot %d after %d bytes, want %d to %d", id+1, taken, enough, bytes,

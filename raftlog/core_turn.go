@@ -8,13 +8,9 @@ import (
 // Turn returns the next Output. All earlier Outputs must have been carried out, except that a Save,
 // a Prepare and a Take may still be running.
 func (c *Core) Turn() Output {
-	c.recycle()
+	c.outputs.recycle()
 	for {
-		due := c.due
-		c.due = nil
-		c.deliver(due)
-		clear(due)
-		c.due = append(due[:0], c.due...)
+		c.deliver()
 		c.read()
 		c.proposeChange()
 		c.propose()
@@ -26,34 +22,14 @@ func (c *Core) Turn() Output {
 		c.answer()
 		c.handOver()
 		c.save()
-		if !c.out.Idle() || !ready && len(c.due) == 0 && !c.proposeEmpty() {
+		if !c.outputs.next.Idle() || !ready && len(c.responses.due) == 0 && !c.proposeEmpty() {
 			break
 		}
 	}
 	c.take()
 	c.rested = c.rested || c.rests()
-	out := c.out
-	c.out = Output{Failed: out.Failed, Events: c.done.Events, Messages: c.done.Messages, Duplicates: c.done.Duplicates}
-	c.done = out
-	c.due = append(c.due, c.held...)
-	clear(c.held)
-	c.held = c.held[:0]
-	return out
-}
-
-func (c *Core) recycle() {
-	clear(c.done.Events)
-	clear(c.done.Messages)
-	clear(c.done.Duplicates)
-	events, messages := c.done.Events[:0], c.done.Messages[:0]
-	if cap(events) > maxRecycle {
-		events = nil
-	}
-	if cap(messages) > maxRecycle {
-		messages = nil
-	}
-	duplicates := c.done.Duplicates[:0] // few, see maxDuplicatesPerTick
-	c.done = Output{Events: events, Messages: messages, Duplicates: duplicates}
+	c.responses.release()
+	return c.outputs.handOut()
 }
 
 // handle processes one Ready of raft. Because AsyncStorageWrites is set, its messages contain
@@ -76,11 +52,11 @@ func (c *Core) handle(rd raft.Ready) {
 			}
 			switch {
 			case c.withholds(m):
-				c.withhold(m)
+				c.heldBack.withhold(m)
 			case c.early(m):
 				after = append(after, m)
 			case m.GetType() == raftpb.MsgApp && len(m.GetEntries()) == 0 && !c.careful():
-				c.hold(m)
+				c.heldBack.hold(m)
 				held = true
 			default:
 				c.send(m)
@@ -93,9 +69,11 @@ func (c *Core) handle(rd raft.Ready) {
 	c.sendStored(after)
 }
 
-func (c *Core) deliver(responses []*raftpb.Message) {
+// deliver passes raft's responses on: those to this replica to raft, the others to the network.
+func (c *Core) deliver() {
+	due := c.responses.begin()
 	votes := false
-	for _, m := range responses {
+	for _, m := range due {
 		if m.GetTo() != c.id {
 			c.send(m)
 			continue
@@ -108,4 +86,5 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 	if votes {
 		c.observe() // among the messages of a replica to itself, only votes can change the role
 	}
+	c.responses.end(due)
 }
