@@ -30,6 +30,14 @@ func ContextWithToken(parent context.Context, token Token) context.Context {
 	return locker.ContextWithToken(parent, token)
 }
 
+// Beat calls [Lock.Beat] for each lock that ctx belongs to, so a nested worker also beats for the
+// work around it. It makes no allocation. It does nothing if ctx comes from no lock.
+func Beat(ctx context.Context) {
+	for s := scopeOf(ctx); s != nil; s = s.outer() {
+		s.lock.Beat()
+	}
+}
+
 // scope is the context of a lock, and a list of the locks under which a request is made: the next
 // one is that of its parent.
 type scope struct {
@@ -374,7 +382,7 @@ func (l *Lock) retireLater() {
 // enterable returns an error if r asks for more than the hold of l has. A zero field of r asks for
 // nothing.
 func (l *Lock) enterable(r *Request) error {
-	g, grace := l.hold.Grant(), l.hold.Grace()
+	g, grace, idle := l.hold.Grant(), l.hold.Grace(), l.beating().Idle()
 	value, labels := shown.Decode(g.Value)
 	field := ""
 	switch {
@@ -382,6 +390,8 @@ func (l *Lock) enterable(r *Request) error {
 		field = "LockDelay"
 	case r.JeopardyGrace > grace:
 		field = "JeopardyGrace"
+	case r.MaxIdle != 0 && r.MaxIdle != idle:
+		field = "MaxIdle"
 	case r.Notice && !l.hold.Notice():
 		field = "Notice"
 	case r.Value != "" && r.Value != value:

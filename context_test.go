@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -415,3 +417,43 @@ func TestEachRefusalOfAnUpgrade(t *testing.T) {
 	}
 	holdsAs(t, n, "no handle is left", "")
 }
+
+// TestABeatIsOneAddition compares a Beat with a bare atomic addition, by turns. It may cost twice
+// as much. A Beat by a context makes no allocation.
+func TestABeatIsOneAddition(t *testing.T) {
+	slow.UnderRace(t)
+	n := alone(t, Config{})
+	l, err := n.Acquire(t.Context(), Request{Key: "k", MaxIdle: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := n.Lock(l.Context(t.Context()), "inner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.WithValue(inner.Context(l.Context(t.Context())), valueKey{}, 1)
+	if allocations := testing.AllocsPerRun(100, func() { Beat(ctx) }); allocations != 0 {
+		t.Errorf("a Beat by a context makes %v allocations", allocations)
+	}
+	const times = 1 << 20
+	bare, beat := time.Hour, time.Hour
+	var counter atomic.Uint64
+	for range 15 {
+		began := time.Now()
+		for range times {
+			counter.Add(1)
+		}
+		bare = min(bare, time.Since(began))
+		began = time.Now()
+		for range times {
+			l.Beat()
+		}
+		beat = min(beat, time.Since(began))
+	}
+	t.Logf("an addition takes %v, a Beat %v", bare/times, beat/times)
+	if beat > 2*bare {
+		t.Errorf("%d additions take %v, as many Beats %v", times, bare, beat)
+	}
+}
+
+type valueKey struct{} // of a value that is not a lock

@@ -230,6 +230,8 @@ func TestEachFieldOfARequestIsAsked(t *testing.T) {
 			Most: 3}}, lockfsm.Grant{Key: "k"}, `lock "k"`},
 		{demand{Request: Request{Key: "k", MaxHold: 3}}, nil, client.Request{Key: "k", Terms: &client.Terms{Value: empty,
 			Longest: 3}}, lockfsm.Grant{Key: "k"}, `lock "k"`},
+		{demand{Request: Request{Key: "k", MaxIdle: 3}}, nil, client.Request{Key: "k", Terms: &client.Terms{Value: empty,
+			Idle: 3}}, lockfsm.Grant{Key: "k"}, `lock "k"`},
 		{demand{Request: Request{Key: "k", JeopardyGrace: 3}}, nil, client.Request{Key: "k",
 			Terms: &client.Terms{Value: empty, Grace: 3}}, lockfsm.Grant{Key: "k"}, `lock "k"`},
 		{demand{Request: Request{Key: "k", LockDelay: 1600 * time.Microsecond}}, nil, client.Request{Key: "k",

@@ -121,6 +121,21 @@ func (l *Lock) Err() error {
 	return lossOf(l.first().hold.Err())
 }
 
+// Beat reports that the work under the lock moves, for [Request.MaxIdle]. It costs one atomic
+// addition, so call it for each item of the work. A Beat of any handle of the lock counts, and that
+// of an upgrade counts for the lock that it upgrades. Beat has no effect without MaxIdle, on a lock
+// of [Node.LockSticky], or on a lock that has ended.
+func (l *Lock) Beat() { l.beating().Beat() }
+
+// beating returns the hold that a Beat of l keeps.
+func (l *Lock) beating() *client.Hold {
+	f := l.first()
+	if f.base != nil {
+		f = f.base
+	}
+	return &f.hold
+}
+
 // Done returns a channel that is closed when the lock is no longer held, for any reason, or is in
 // doubt. After a doubt, Done returns another channel. The channel may be closed shortly after Err
 // begins to return an error, so call Err before an effect that matters. If the lock was entered
@@ -251,10 +266,12 @@ func notOfPermits() error { return fmt.Errorf("%w: Downgrade of a semaphore", Er
 // has lost its lock meanwhile, cannot replace what the next holder has written, not even with a Put
 // that is still on its way.
 //
-// If the lock has ended, Put returns ErrLost or ErrUnlocked, and changes nothing, not even later.
-// If ctx ends, the change may take effect later, but only while the lock is held. The lock must not
-// be one of [Node.LockSticky]: with ErrBadRequest nothing is changed.
+// Put beats when it is called; see [Lock.Beat]. If the lock has ended, it returns ErrLost or
+// ErrUnlocked, and changes nothing, not even later. If ctx ends, the change may take effect later,
+// but only while the lock is held. The lock must not be one of [Node.LockSticky]: with
+// ErrBadRequest nothing is changed.
 func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	l.Beat()
 	if err := l.Err(); err != nil {
 		return 0, err
 	}
@@ -271,12 +288,14 @@ func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64
 // new address of a leader. It replaces [Request.Value] and keeps the labels. Peek and HeldError
 // show it, and Watch reports an EventHeld with the new Value. It is gone with the lock.
 //
-// If several calls overlap, the value of the last one stays. SetValue returns nil once the group
-// has the value. If the lock has ended, it returns ErrLost or ErrUnlocked. If ctx ends before, the
-// value may change later. ErrBadRequest means that the value, with the labels, is longer than 1,024
-// bytes, or that the lock is one of [Node.LockSticky], whose callers the group does not know.
-// ErrNoRoom means that a budget is used up.
+// SetValue beats when it is called; see [Lock.Beat]. If several calls overlap, the value of the
+// last one stays. SetValue returns nil once the group has the value. If the lock has ended, it
+// returns ErrLost or ErrUnlocked. If ctx ends before, the value may change later. ErrBadRequest
+// means that the value, with the labels, is longer than 1,024 bytes, or that the lock is one of
+// [Node.LockSticky], whose callers the group does not know. ErrNoRoom means that a budget is used
+// up.
 func (l *Lock) SetValue(ctx context.Context, value string) error {
+	l.Beat()
 	if err := l.Err(); err != nil {
 		return err
 	}

@@ -187,10 +187,10 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 //
 // Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
 // So the MaxHold of the first request ends no other handle, and counts no more after its Unlock.
-// JeopardyGrace, LockDelay, Notice, Value and Labels belong to the hold. A request for another
-// Value or other Labels, for a Notice that the hold lacks, or for a longer LockDelay or
-// JeopardyGrace fails with an *[EnteredError]. The label "mortise.purpose", which packages such as
-// keep add, does not count.
+// MaxIdle, JeopardyGrace, LockDelay, Notice, Value and Labels belong to the hold. A request for
+// another MaxIdle, another Value or other Labels, for a Notice that the hold lacks, or for a longer
+// LockDelay or JeopardyGrace fails with an *[EnteredError]. The label "mortise.purpose", which
+// packages such as keep add, does not count.
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, demand{Request: r})
 }
@@ -321,6 +321,7 @@ func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 // [Request]. The zero value keeps the LockDelay, the Value and the Labels of the hold.
 type ResumeOptions struct {
 	MaxHold       time.Duration // counts from the return of Resume; zero means no limit
+	MaxIdle       time.Duration // counts like MaxHold, and from each Beat; zero means no limit
 	JeopardyGrace time.Duration // zero means none
 	LockDelay     time.Duration // zero keeps that of the hold
 	Notice        bool
@@ -358,7 +359,8 @@ func (n *Node) resume(ctx context.Context, by *client.Client, key string, token 
 		return nil, fmt.Errorf("%w: Resume of %s: the token is 0, which no hold has", ErrBadRequest, shownKey(key))
 	}
 	return n.acquire(ctx, by, demand{resume: token, Request: Request{Key: key, MaxHold: o.MaxHold,
-		JeopardyGrace: o.JeopardyGrace, LockDelay: o.LockDelay, Notice: o.Notice, Value: o.Value, Labels: o.Labels}})
+		MaxIdle: o.MaxIdle, JeopardyGrace: o.JeopardyGrace, LockDelay: o.LockDelay, Notice: o.Notice,
+		Value: o.Value, Labels: o.Labels}})
 }
 
 // StickyOptions configure LockSticky. The zero value waits for the exclusive lock.

@@ -139,6 +139,15 @@ type Request struct {
 	// MaxHold ends only the handle of this request. Zero means no limit.
 	MaxHold time.Duration
 
+	// MaxIdle ends the hold when that time has passed without a [Lock.Beat], or up to a quarter of it
+	// later. It is for work that can hang, because the lease lasts as long as the process lives. The
+	// hold ends as at MaxHold, and its code may still run, so use tokens or LockDelay. The time counts
+	// from the grant and from each Beat, by this instance's boot-time clock. It also passes while the
+	// lock is in doubt. [Lock.Put] and [Lock.SetValue] beat when they are called. If the lock was
+	// entered again, all its handles have one MaxIdle. It is zero, which means no limit, or at least
+	// 100 ms.
+	MaxIdle time.Duration
+
 	// JeopardyGrace lets the hold survive an outage of the group that lasts longer than the lease.
 	// Without it, the lock is lost when its lease was not renewed in time. With it, the lock is then
 	// in doubt for at most that time, which may be 7 days. [Lock.Context] and [Lock.Done] end as
@@ -157,8 +166,8 @@ type Request struct {
 	JeopardyGrace time.Duration
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
-	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
-	// was called. If the resource cannot compare tokens, a delay of a few seconds
+	// session has expired, its lease was not renewed, MaxHold or MaxIdle has ended the hold, or
+	// [Lock.Detach] was called. If the resource cannot compare tokens, a delay of a few seconds
 	// gives the holder's last writes time to finish. A delay of hours is for a hold that must
 	// outlive its process; see [Node.Resume].
 	//
@@ -218,6 +227,8 @@ func (r *Request) validate() error {
 	wrong(r.JeopardyGrace < 0 || r.JeopardyGrace > lockfsm.MaxDelay, "JeopardyGrace is %v; want 0 to %v",
 		r.JeopardyGrace, lockfsm.MaxDelay)
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 (no limit) or more", r.MaxHold)
+	wrong(r.MaxIdle != 0 && r.MaxIdle < client.MinIdle, "MaxIdle is %v; want 0 (no limit), or %v or more", r.MaxIdle,
+		client.MinIdle)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, more than %d", len(r.Value),
 		lockfsm.MaxValueBytes)
 	together := len(shown.Encode(r.Value, r.Labels, nil))
@@ -231,8 +242,8 @@ func (r *Request) validate() error {
 
 // ordinary reports whether r sets only Key and Try.
 func (r *Request) ordinary() bool {
-	return r.Mode == Exclusive && r.single() && r.MaxWaiting == 0 && r.MaxHold == 0 && !r.Notice &&
-		r.JeopardyGrace == 0 && r.LockDelay == 0 && r.Value == "" && len(r.Labels) == 0
+	return r.Mode == Exclusive && r.single() && r.MaxWaiting == 0 && r.MaxHold == 0 && r.MaxIdle == 0 &&
+		!r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
 // single reports whether r locks its Key and no other key.
@@ -268,7 +279,7 @@ func (d *demand) ask(s *client.Request, under *client.Request) {
 		return
 	}
 	t := &client.Terms{Most: uint32(d.MaxWaiting), Value: shown.Encode(d.Value, d.Labels, nil), Longest: d.MaxHold,
-		Grace: d.JeopardyGrace, Notice: d.Notice, Delay: d.LockDelay.Round(time.Millisecond), Under: under,
+		Idle: d.MaxIdle, Grace: d.JeopardyGrace, Notice: d.Notice, Delay: d.LockDelay.Round(time.Millisecond), Under: under,
 		Resume: lockfsm.Token(d.resume)}
 	s.Terms = t
 	if d.Mode != Exclusive || !d.single() {

@@ -84,8 +84,8 @@ func (s *Session) Close(ctx context.Context) error {
 // l stays locked the whole time, with its own token, and is still to be unlocked. Its Unlock also
 // ends an upgrade, unless another exclusive or upgradable handle of the lock is left. If l is lost,
 // its upgrade is lost, too. The upgrade has the JeopardyGrace, the Notice and the end of the
-// MaxHold of l. It has no Value of its own: SetValue changes that of l. A request under its context
-// is made under both locks.
+// MaxHold and of the MaxIdle of l. Its Beat is one of l. It has no Value of its own: SetValue
+// changes that of l. A request under its context is made under both locks.
 //
 // If l has entered an exclusive lock (see [Node.Acquire]), that lock excludes all others already.
 // Then Upgrade does not wait, and the new Lock is a further handle of it, with the same token. It

@@ -72,10 +72,11 @@ const (
 
 	OutcomeLease   Outcome = "lease"   // this and the next: Hooks.Lost; the lease was not renewed in time
 	OutcomeOverdue Outcome = "overdue" // Request.MaxHold
+	OutcomeIdle    Outcome = "idle"    // Request.MaxIdle
 	OutcomeForced  Outcome = "forced"  // ForceUnlock
 	OutcomeResumed Outcome = "resumed" // another session resumed it
 	// OutcomeExpired means that the group ended the session. In Event.Cause it also means that
-	// LockDelay or MaxHold passed, or that a client of an agent is gone.
+	// LockDelay, MaxHold or MaxIdle passed, or that a client of an agent is gone.
 	OutcomeExpired   Outcome = "expired"
 	OutcomeRestarted Outcome = "restarted" // this instance began a new incarnation
 	OutcomeStopped   Outcome = "stopped"   // the node was closed

@@ -37,8 +37,8 @@ type Event struct {
 
 	Cause Outcome // set for EventFreed and EventLeft, but not in the state after an EventReset
 	// After ForceUnlock, By is the instance on which it was called, and Reason is its argument. If
-	// Request.MaxHold or the agent ended the hold, only Reason is set. If another session resumed the
-	// hold although its session had not ended, By is the holder of that session.
+	// Request.MaxHold, Request.MaxIdle or the agent ended the hold, only Reason is set. If another
+	// session resumed the hold although its session had not ended, By is the holder of that session.
 	By, Reason string
 
 	Data     []byte

@@ -51,7 +51,7 @@ func measures() []measure {
 		{unlockTime, "histogram", "How long Unlock took, by how it ended", "", nil, fast},
 		{holdTime, "histogram", "How long locks were held, by how the hold ended", "", nil, slow},
 		{losses, "counter", "Locks that ended before they were unlocked, by reason", "reason",
-			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
+			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "idle", "unknown"}, nil},
 		{doubts, "counter", "Locks with a JeopardyGrace that began to be in doubt, and how their doubts ended", "state",
 			[]string{"in_doubt", "regained", "lost", "unlocked"}, nil},
 		{leaks, "counter", "Locks that the program holds but no longer references", "", nil, nil},

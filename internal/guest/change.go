@@ -44,6 +44,7 @@ func (g *Guest) Data(ctx context.Context, lock *Lock, key string, data []byte, r
 // Put changes the data of a key while the lock is held: see mortise.Lock.Put. The guest needs the
 // right to write that key.
 func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	l.Beat()
 	if err := l.mayChange("Put under"); err != nil {
 		return 0, err
 	}
@@ -53,6 +54,7 @@ func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64
 // SetValue changes the value that others see: see mortise.Lock.SetValue. The guest still needs the
 // right to lock the key.
 func (l *Lock) SetValue(ctx context.Context, value string) error {
+	l.Beat()
 	if err := l.mayChange("SetValue of"); err != nil {
 		return err
 	}

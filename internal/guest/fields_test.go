@@ -64,10 +64,10 @@ func TestEachFieldOfARequestIsPassedOn(t *testing.T) {
 		{"all fields", func() (*Lock, error) {
 			return s.Acquire(ctx, mortise.Request{Key: "t/u", Tree: true, Also: []mortise.Part{{Key: "s",
 				Mode: mortise.Shared}, {Key: "w/x", Tree: true}}, Try: true, MaxWaiting: 7, MaxHold: time.Hour,
-				JeopardyGrace: 2 * time.Second, LockDelay: 3*time.Second + time.Microsecond, Notice: true, Value: "value",
-				Labels: labels})
+				MaxIdle: time.Minute, JeopardyGrace: 2 * time.Second, LockDelay: 3*time.Second + time.Microsecond, Notice: true,
+				Value: "value", Labels: labels})
 		}, "s", true, client.Terms{Keys: []string{"t", "t/u", "w", "w/x"}, Modes: []lockfsm.Mode{lockfsm.ModeIS,
-			lockfsm.ModeIX, lockfsm.ModeX, lockfsm.ModeIX, lockfsm.ModeX}, Most: 7, Longest: time.Hour,
+			lockfsm.ModeIX, lockfsm.ModeX, lockfsm.ModeIX, lockfsm.ModeX}, Most: 7, Longest: time.Hour, Idle: time.Minute,
 			Grace: 2 * time.Second, Delay: 3 * time.Second, Notice: true, Value: text}},
 		{"permits", func() (*Lock, error) {
 			return s.Acquire(ctx, mortise.Request{Key: "p", Mode: mortise.Permits(2, 3)})
@@ -76,9 +76,10 @@ func TestEachFieldOfARequestIsPassedOn(t *testing.T) {
 			"a", false, client.Terms{}},
 		{"resumed with all options", func() (*Lock, error) {
 			return s.Resume(ctx, "a", last.Token(), mortise.ResumeOptions{MaxHold: time.Hour,
-				JeopardyGrace: 2 * time.Second, LockDelay: 3 * time.Second, Notice: true, Value: "value", Labels: labels})
-		}, "a", false, client.Terms{Longest: time.Hour, Grace: 2 * time.Second, Delay: 3 * time.Second, Notice: true,
-			Value: text}},
+				MaxIdle: time.Minute, JeopardyGrace: 2 * time.Second, LockDelay: 3 * time.Second, Notice: true,
+				Value: "value", Labels: labels})
+		}, "a", false, client.Terms{Longest: time.Hour, Idle: time.Minute, Grace: 2 * time.Second, Delay: 3 * time.Second,
+			Notice: true, Value: text}},
 	} {
 		want := row.want
 		if row.key == "a" && last != nil {

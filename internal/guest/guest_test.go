@@ -423,6 +423,21 @@ func TestAGuestTakesEveryKind(t *testing.T) {
 	if err := short.Err(); !errors.Is(err, mortise.ErrLost) {
 		t.Errorf("after MaxHold: %v", err)
 	}
+	idle := take(mortise.Request{Key: "cron/i", Mode: mortise.Upgradable, MaxIdle: 200 * time.Millisecond})
+	up, err := idle.Upgrade(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); time.Since(began) < 600*time.Millisecond; time.Sleep(10 * time.Millisecond) {
+		up.Beat()
+	}
+	if err := idle.Err(); err != nil {
+		t.Errorf("while its upgrade beats: %v", err)
+	}
+	<-idle.Done()
+	if err := idle.Err(); !errors.Is(err, mortise.ErrLost) || !errors.Is(up.Err(), mortise.ErrLost) {
+		t.Errorf("after MaxIdle: %v, %v", err, up.Err())
+	}
 	for range 2 {
 		l, err := s.LockSticky(ctx, "cron/s", mortise.StickyOptions{})
 		if err != nil {

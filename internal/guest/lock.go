@@ -43,7 +43,7 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 	a := modes.Expand(parts)
 	t := &client.Terms{Keys: a.Keys[1:], Modes: a.Modes, Permits: a.Permits, Of: a.Of, Most: uint32(r.MaxWaiting)}
 	return s.acquire(ctx, &Lock{session: s, key: r.Key, parts: parts},
-		&client.Request{Key: a.Keys[0], Try: r.Try, Terms: t}, &mortise.ResumeOptions{MaxHold: r.MaxHold,
+		&client.Request{Key: a.Keys[0], Try: r.Try, Terms: t}, &mortise.ResumeOptions{MaxHold: r.MaxHold, MaxIdle: r.MaxIdle,
 			JeopardyGrace: r.JeopardyGrace, LockDelay: r.LockDelay, Notice: r.Notice, Value: r.Value, Labels: r.Labels})
 }
 
@@ -67,7 +67,11 @@ func (s *Session) LockSticky(ctx context.Context, key string, o mortise.StickyOp
 func (s *Session) acquire(ctx context.Context, l *Lock, r *client.Request, o *mortise.ResumeOptions) (*Lock, error) {
 	t := r.Terms
 	t.Value, t.Delay, t.Notice = shown.Encode(o.Value, o.Labels, nil), o.LockDelay.Round(time.Millisecond), o.Notice
-	t.Longest, t.Grace = o.MaxHold, o.JeopardyGrace
+	t.Longest, t.Idle, t.Grace = o.MaxHold, o.MaxIdle, o.JeopardyGrace
+	if o.MaxIdle != 0 && o.MaxIdle < client.MinIdle {
+		return nil, fmt.Errorf("%w: Request.MaxIdle is %v; want 0 (no limit), or %v or more", mortise.ErrBadRequest,
+			o.MaxIdle, client.MinIdle)
+	}
 	if len(t.Value) > lockfsm.MaxValueBytes || o.LockDelay < 0 || o.LockDelay > lockfsm.MaxDelay || o.MaxHold < 0 ||
 		o.JeopardyGrace < 0 || o.JeopardyGrace > lockfsm.MaxDelay {
 		return nil, fmt.Errorf("%w: Request.Value and Labels (%d bytes, at most %d), MaxHold (%v), LockDelay or "+
@@ -95,6 +99,14 @@ func (l *Lock) Err() error {
 		return &mortise.ForcedError{By: forced.By, Reason: forced.Reason}
 	}
 	return err
+}
+
+// Beat reports that the work under the lock moves: see mortise.Lock.Beat.
+func (l *Lock) Beat() {
+	if l.base != nil {
+		l = l.base
+	}
+	l.hold.Beat()
 }
 
 // Done returns a channel that is closed when the lock is no longer held.

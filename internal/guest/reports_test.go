@@ -254,6 +254,9 @@ func TestLimitsOfWhatAGuestAsksFor(t *testing.T) {
 		{"a longer grace", mortise.Request{JeopardyGrace: lockfsm.MaxDelay + 1}, true},
 		{"a negative grace", mortise.Request{JeopardyGrace: -1}, true},
 		{"a negative MaxHold", mortise.Request{MaxHold: -1}, true},
+		{"a negative MaxIdle", mortise.Request{MaxIdle: -1}, true},
+		{"a short MaxIdle", mortise.Request{MaxIdle: client.MinIdle - 1}, true},
+		{"the shortest MaxIdle", mortise.Request{MaxIdle: client.MinIdle}, false},
 		{"no MaxHold", mortise.Request{}, false},
 	} {
 		c.r.Key = "k"

@@ -163,6 +163,9 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r *Request) error {
 	}
 	h.client, h.req = c, r
 	r.Caller = h
+	if r.Terms != nil && r.Terms.Idle > 0 {
+		r.Terms.beats = &h.beats
+	}
 	h.slot = c.slot()
 	c.yield(r)
 	if !c.post(input{kind: inputAcquire, hold: h}) {
@@ -331,6 +334,9 @@ func (c outlets) Lost(o *Outcome) {
 	if ends := o.Request.limit.time(); ends != 0 {
 		until = min(until, ends)
 	}
+	if o.Why == LossIdle {
+		until = min(until, clock.Time(o.Request.idling().idle.ended.Load()))
+	}
 	o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
 }
 
@@ -353,7 +359,7 @@ func (c outlets) Outcome(o *Outcome) {
 	h := o.Request.Caller.(*Hold)
 	switch o.Kind {
 	case OutcomeGranted:
-		h.token, h.limit = o.Token, o.Request.limit
+		h.token, h.limit, h.idle = o.Token, o.Request.limit, o.Request.idling().idle
 		h.slot <- struct{}{}
 	case OutcomeFailed:
 		h.result = o.Err

@@ -38,7 +38,7 @@ type Core struct {
 	counts   counts
 	ending   ending
 
-	limited   limited    // holds with a limited duration
+	limited   limited    // holds with a limited duration, or to be checked for beats
 	doubtEnds clock.Time // no doubt ends earlier; used only if there are doubts
 
 	forced  map[lockfsm.Token]forcedHold // told before ReplyAttached; nil while attached
@@ -129,7 +129,7 @@ func (c *Core) Next() clock.Time {
 		consider(c.doubtEnds)
 	}
 	if len(c.limited) > 0 {
-		consider(c.limited[0].limit.until)
+		consider(c.limited[0].due())
 	}
 	if c.counts.tries > 0 && c.finder.orphaned != 0 {
 		consider(c.finder.orphaned.Add(tryWithout))

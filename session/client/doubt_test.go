@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -15,6 +16,7 @@ const benchGrace = time.Minute
 
 func (b *bench) holdWith(terms Terms) *Request {
 	b.t.Helper()
+	terms.beats = &beats{}
 	r := &Request{Key: "k", Terms: &terms}
 	b.core.Acquire(b.now, r)
 	b.turn()
@@ -181,6 +183,7 @@ func TestLossesInDoubt(t *testing.T) {
 			b.reply(b.to.ID, session.Reply{Kind: session.ReplyTaken, Session: b.core.session, Epoch: b.core.epoch, Number: 1})
 		},
 		"overdue":   func(b *bench, r *Request) { b.now = r.limit.until },
+		"idle":      func(b *bench, r *Request) { b.now = clock.Time(r.idle.until.Load()) },
 		"restarted": func(b *bench, _ *Request) { b.core.Rebind(b.now, []byte("me"), b.core.finder.targets) },
 		"stopped":   func(b *bench, _ *Request) { b.core.Stop() },
 		"grace": func(b *bench, _ *Request) {
@@ -190,7 +193,7 @@ func TestLossesInDoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			r := b.doubted(Terms{Grace: benchGrace, Longest: 2 * benchTTL})
+			r := b.doubted(Terms{Grace: benchGrace, Longest: 3 * benchTTL, Idle: 2 * benchTTL})
 			end(b, r)
 			b.turn()
 			b.giveNonce()

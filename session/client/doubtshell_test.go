@@ -146,6 +146,13 @@ func TestShellErrIsAheadOfTheCore(t *testing.T) {
 		"grace over":  {Terms{Grace: benchGrace}, worldTTL + benchGrace, ErrLost},
 		"overdue":     {Terms{Grace: benchGrace, Longest: 2 * worldTTL}, 3 * worldTTL, OverdueError{}},
 		"overdue now": {Terms{Grace: benchGrace, Longest: worldTTL / 2}, worldTTL, OverdueError{}},
+		"idle":        {Terms{Grace: benchGrace, Idle: 2 * worldTTL}, 3 * worldTTL, IdleError{}},
+		"idle now":    {Terms{Grace: benchGrace, Idle: worldTTL / 2}, worldTTL, IdleError{}},
+		"idle first":  {Terms{Grace: benchGrace, Idle: worldTTL / 2, Longest: worldTTL * 2 / 3}, worldTTL, IdleError{}},
+		"idle later": {Terms{Grace: benchGrace, Idle: worldTTL * 2 / 3, Longest: worldTTL / 2}, worldTTL,
+			OverdueError{}},
+		"both in doubt": {Terms{Grace: benchGrace, Idle: 2 * worldTTL, Longest: 2*worldTTL + 1}, 3 * worldTTL,
+			IdleError{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

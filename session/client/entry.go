@@ -26,6 +26,7 @@ type Request struct {
 	order uint64 // the request's place among the calls of this client
 	since clock.Time
 	limit *limit     // of a hold; nil means none
+	idle  *idle      // of a hold; nil means none
 	asked clock.Time // when a request with Try began to wait for the answer of a stay; zero means not
 	first entry      // saves an allocation
 }
@@ -48,6 +49,9 @@ type Terms struct {
 	Under  *Request // the owner of this request, from the same core; nil means none
 	// Longest limits a hold, measured from the arrival of the grant. Zero means no limit.
 	Longest time.Duration
+	// Idle is how long the hold goes on without a [Hold.Beat]. The hold ends up to a quarter of that
+	// time later. Zero means no such end. Upgrades have none.
+	Idle time.Duration
 	// Grace is how long a hold can be in doubt after the deadline of the lease; see the package
 	// comment. Zero means that it is lost at the deadline. The request must not be Sticky.
 	Grace time.Duration
@@ -55,6 +59,7 @@ type Terms struct {
 	Upgrades bool
 	Inner    *Request // of an upgrade, a second owner; nil means none
 
+	beats     *beats         // of the hold; set before Acquire if Idle is
 	granted   *lockfsm.Grant // what a resumed hold includes; set before its grant is reported, and never changed
 	upgrade   *Request       // the upgrade of this hold that waits or is held
 	owner     lockfsm.Number // the number of the request in Under, as sent to the group
@@ -71,11 +76,12 @@ func (t *Terms) UpgradedToken() lockfsm.Token {
 	return t.Under.token
 }
 
-// limited is a heap of requests, ordered by the time at which their holds end.
+// limited is a heap of requests, ordered by the time at which their holds end or are checked for
+// beats.
 type limited []*Request
 
 func (l limited) Len() int           { return len(l) }
-func (l limited) Less(a, b int) bool { return l[a].limit.until.Before(l[b].limit.until) }
+func (l limited) Less(a, b int) bool { return l[a].due().Before(l[b].due()) }
 func (l limited) Swap(a, b int) {
 	l[a], l[b] = l[b], l[a]
 	l[a].Terms.place, l[b].Terms.place = a, b
@@ -95,6 +101,17 @@ func (l *limited) Pop() any {
 	(*l)[last] = nil
 	*l = (*l)[:last]
 	return r
+}
+
+// due returns when a hold in limited ends or is to be checked.
+func (r *Request) due() clock.Time {
+	switch {
+	case r.limit == nil:
+		return r.idle.next
+	case r.idle == nil:
+		return r.limit.until
+	}
+	return min(r.limit.until, r.idle.next)
 }
 
 func (r *Request) bytes() int {
@@ -189,6 +206,11 @@ func (r *Request) overdue() string {
 		r.Terms.Longest)
 }
 
+func (r *Request) idled() string {
+	return fmt.Sprintf("it was idle: its holder had not called Beat for %v, the longest that its request allows",
+		r.Terms.Idle)
+}
+
 // outlives reports whether a lost hold must remain in the group for its delay. A resumed hold may
 // have a delay from its earlier request.
 func (r *Request) outlives() bool {
@@ -204,6 +226,14 @@ func (r *Request) grace() time.Duration {
 
 // doubts reports whether r, which may be nil, is a hold in doubt.
 func (r *Request) doubts() bool { return r != nil && r.stage == stageDoubt }
+
+// idling returns the request whose beats count for r: that of the hold that r upgrades, or r.
+func (r *Request) idling() *Request {
+	if r.upgrades() {
+		return r.Terms.Under
+	}
+	return r
+}
 
 func (r *Request) upgrades() bool { return r.Terms != nil && r.Terms.Upgrades }
 

@@ -67,6 +67,16 @@ func (OverdueError) Error() string {
 
 func (OverdueError) Is(target error) bool { return target == ErrLost }
 
+// IdleError means that the holder did not beat for as long as its request allows. It matches
+// ErrLost.
+type IdleError struct{}
+
+func (IdleError) Error() string {
+	return "mortise: the lock was lost: its holder has not called Beat for as long as its request allows"
+}
+
+func (IdleError) Is(target error) bool { return target == ErrLost }
+
 // HoldReleasedError means that an upgrade has ended because its hold was released first. It matches
 // ErrLost.
 type HoldReleasedError struct{}

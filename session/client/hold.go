@@ -20,6 +20,8 @@ type Hold struct {
 	client *Client
 	token  lockfsm.Token
 	limit  *limit // set before Acquire ends; nil means none
+	idle   *idle  // that of an upgrade is its hold's; set before Acquire ends; nil means none
+	beats  beats
 
 	// Exactly one of these two is set when Acquire ends. The request is owned by the client's
 	// goroutine, and others read only its Key, exported fields of its Terms, and its Grant.
@@ -91,6 +93,18 @@ func (h *Hold) Grace() time.Duration {
 	return h.req.grace()
 }
 
+// Idle returns Terms.Idle. Zero means none, as for every upgrade.
+func (h *Hold) Idle() time.Duration {
+	if h.req == nil || h.req.Terms == nil { // a pass has no request
+		return 0
+	}
+	return h.req.Terms.Idle
+}
+
+// Beat records that the work under the hold moves; see Terms.Idle. It is one atomic addition. It
+// has no effect on a hold that has ended, or on the hold that an upgrade h belongs to.
+func (h *Hold) Beat() { h.beats.n.Add(1) }
+
 // Upgradable reports whether the hold is upgradable.
 func (h *Hold) Upgradable() bool {
 	g := h.Grant()
@@ -134,6 +148,9 @@ func (h *Hold) Err() error {
 	reason, why := ErrLost, LossLease
 	if ends := h.limit.time(); ends != 0 && ends.Before(deadline) {
 		deadline, reason, why = ends, OverdueError{}, LossOverdue
+	}
+	if ends := h.idle.end(now); ends != 0 && ends.Before(deadline) {
+		deadline, reason, why = ends, IdleError{}, LossIdle
 	}
 	expired := !now.Before(deadline)
 	if h.over.Load() {
@@ -191,8 +208,11 @@ func (h *Hold) expired(now clock.Time) error {
 	if h.ended != ErrInJeopardy {
 		return h.ended
 	}
-	switch {
-	case h.limit.time() != 0 && !now.Before(h.limit.time()) && h.limit.passes():
+	idle := h.idle.end(now)
+	switch limit := h.limit.time(); {
+	case idle != 0 && (limit == 0 || idle.Before(limit)):
+		_ = h.endIn(IdleError{}, LossIdle, idle)
+	case limit != 0 && !now.Before(limit) && h.limit.passes():
 		_ = h.endIn(OverdueError{}, LossOverdue, h.limit.until)
 	case !now.Before(h.until.Add(h.Grace())):
 		_ = h.endIn(ErrLost, LossLease, h.until)

@@ -23,6 +23,14 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 		"overdue": {Terms{Delay: time.Minute, Longest: time.Second},
 			func(*Hold) { time.Sleep(time.Second) }, "held for 1s"},
 		"overdue, no delay": {Terms{Longest: time.Second}, func(*Hold) { time.Sleep(time.Second) }, "held for 1s"},
+		"idle": {Terms{Delay: time.Minute, Idle: time.Second},
+			func(*Hold) { time.Sleep(time.Second) }, "not called Beat for 1s"},
+		"idle, seen by Err": {Terms{Delay: time.Minute, Idle: time.Second}, func(h *Hold) {
+			end := time.Now().Add(time.Second)
+			for h.Err() == nil {
+				time.Sleep(time.Until(end))
+			}
+		}, "not called Beat for 1s"},
 		"holder gone": {Terms{Delay: time.Minute}, func(h *Hold) { _ = h.Lapse("its client died") },
 			"its client died"},
 		"holder gone, no delay": {Terms{}, func(h *Hold) { _ = h.Lapse("its client died") }, "its client died"},

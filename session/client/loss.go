@@ -13,10 +13,11 @@ const (
 	LossRestarted             // the instance began a new incarnation
 	LossStopped
 	LossTaken // another session has resumed the hold by its token
+	LossIdle  // the holder did not beat for as long as its request allows
 )
 
 func (l Loss) String() string {
-	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed"}[l&7]
+	return [16]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "idle"}[l&15]
 }
 
 // SessionEnd is the reason why a session has ended for its client.

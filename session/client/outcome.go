@@ -82,20 +82,34 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 // late acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
 	if deadline := c.pulse.lease.deadline(); c.counts.held > 0 && !now.Before(deadline) {
-		c.endLimited(deadline - 1) // these ended first; see Hold.Err
+		c.endLimited(deadline-1, now) // these ended first; see Hold.Err
 		c.loseAll()
 	}
-	c.endLimited(now)
+	c.endLimited(now, now)
 	c.endDoubts(now)
 }
 
-// endLimited ends the holds that have reached their longest duration at the time now.
-func (c *Core) endLimited(now clock.Time) {
-	for len(c.limited) > 0 && !now.Before(c.limited[0].limit.until) {
-		if r := c.limited[0]; r.limit.passes() {
-			c.overdue(r)
-		} else {
+// endLimited ends the holds that have reached their longest duration, or their longest time without
+// a beat, at the time by, which is not after now.
+func (c *Core) endLimited(by, now clock.Time) {
+	for len(c.limited) > 0 && !by.Before(c.limited[0].due()) {
+		r := c.limited[0]
+		ends := r.idle.end(by)
+		switch overdue := r.limit != nil && !by.Before(r.limit.until); {
+		case overdue && (ends == 0 || !ends.Before(r.limit.until)):
+			if r.limit.passes() {
+				c.overdue(r)
+				break
+			}
 			c.unlimit(r) // Hold.Share has lifted it
+			if r.limit = nil; r.idle != nil {
+				heap.Push(&c.limited, r)
+			}
+		case ends != 0:
+			c.idled(r)
+		default:
+			r.idle.check(now)
+			heap.Fix(&c.limited, r.Terms.place)
 		}
 	}
 }
@@ -110,6 +124,10 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	case stageWaiting:
 		c.leave(r)
 	case stageHeld, stageDoubt:
+		if hold := r.idling(); hold.idle != nil && hold.idle.ended.Load() != 0 {
+			c.idled(hold) // Hold.Err has found it
+			return
+		}
 		c.endUpgrade(r, ErrLost, LossLease)
 		c.heldNoMore(r)
 	default:
@@ -253,6 +271,11 @@ func (c *Core) grant(now clock.Time, e *entry, reply *session.Reply) {
 	c.counts.held++
 	if until := r.ends(now); until != 0 {
 		r.limit = &limit{until: until}
+	}
+	if r.Terms != nil && r.Terms.Idle > 0 {
+		r.idle = newIdle(now, r.Terms.Idle, r.Terms.beats)
+	}
+	if r.limit != nil || r.idle != nil {
 		heap.Push(&c.limited, r)
 	}
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Last: reply.Last,
@@ -302,7 +325,7 @@ func (r *Request) ends(now clock.Time) clock.Time {
 }
 
 func (c *Core) unlimit(r *Request) {
-	if r.limit != nil && r.Terms.place >= 0 {
+	if (r.limit != nil || r.idle != nil) && r.Terms.place >= 0 {
 		heap.Remove(&c.limited, r.Terms.place)
 	}
 }
@@ -310,10 +333,17 @@ func (c *Core) unlimit(r *Request) {
 // overdue ends a hold that has reached its longest duration. The lock remains taken for its delay,
 // because the code under the lock may still run.
 func (c *Core) overdue(r *Request) {
+	c.lapse(r, OverdueError{}, LossOverdue, r.overdue())
+}
+
+// idled is like overdue, for a hold without a beat.
+func (c *Core) idled(r *Request) { c.lapse(r, IdleError{}, LossIdle, r.idled()) }
+
+func (c *Core) lapse(r *Request, err error, why Loss, reason string) {
 	e := r.entry
-	c.loseBy(r, OverdueError{}, LossOverdue)
+	c.loseBy(r, err, why)
 	e.req = nil
-	e.stays, e.lapsed = true, r.overdue()
+	e.stays, e.lapsed = true, reason
 	c.free(e)
 }
 

@@ -64,6 +64,7 @@ type clockedCall struct {
 	hold     *clockedCall // of an upgrade
 	ends     clock.Time   // MaxHold's end; zero means none
 	longest  time.Duration
+	moved    []clock.Time // the grant, and each Beat
 	granted  bool
 	failed   bool
 	gone     bool       // released or cancelled by its caller
@@ -281,7 +282,7 @@ func (c *clocked) poll(at clock.Time) {
 func (call *clockedCall) passes() bool { return call.req == nil }
 
 func (call *clockedCall) grantedAt(at clock.Time) {
-	call.granted = true
+	call.granted, call.moved = true, []clock.Time{at}
 	call.of.w.seen["granted "+call.name]++
 	if call.longest > 0 {
 		call.ends = at.Add(call.longest)
@@ -348,6 +349,9 @@ func (w *twoClocks) boundaries() (all []clock.Time) {
 			if since := call.doubted(); since != 0 {
 				all = append(all, since.Add(call.Grace()))
 			}
+			if i := call.Hold.idle; i != nil {
+				all = append(all, i.next, clock.Time(i.until.Load()))
+			}
 		}
 	}
 	all = slices.DeleteFunc(all, func(at clock.Time) bool { return at < w.now })
@@ -375,7 +379,7 @@ func pick[T any](w *twoClocks, from []T) (one T, ok bool) {
 func (w *twoClocks) act() {
 	c := w.clients[w.rng.IntN(len(w.clients))]
 	call, has := pick(w, c.calls)
-	switch n := w.rng.IntN(20); {
+	switch n := w.rng.IntN(22); {
 	case n < 4:
 		w.step()
 	case n < 7 && has:
@@ -402,6 +406,8 @@ func (w *twoClocks) act() {
 		if w.pauseIn == 0 {
 			w.pausing(call.probe)
 		}
+	case n < 20 && has:
+		call.beat()
 	case !w.inTurn:
 		c.deliver(100)
 		c.turn()
@@ -451,8 +457,11 @@ func (c *clocked) ask() {
 		r.Terms.Grace = []time.Duration{0, time.Second, 8 * time.Second}[w.rng.IntN(3)]
 		r.Terms.Longest = []time.Duration{0, 0, 0, time.Second, clockedTTL * 49 / 50, 8 * time.Second}[w.rng.IntN(6)]
 		call.longest = r.Terms.Longest
+		r.Terms.Idle = []time.Duration{0, 0, time.Second, 3 * time.Second, 8 * time.Second}[w.rng.IntN(5)]
 	}
-	w.note("%v asks for %s %s, grace %v, longest %v", c.id, key, call.name, r.Terms.Grace, r.Terms.Longest)
+	w.note("%v asks for %s %s, grace %v, longest %v, idle %v", c.id, key, call.name, r.Terms.Grace, r.Terms.Longest,
+		r.Terms.Idle)
+	r.Terms.beats = &call.Hold.beats
 	call.client, call.req, r.Caller, call.slot = c.Client, r, &call.Hold, c.slot()
 	c.yield(r)
 	c.post(input{kind: inputAcquire, hold: &call.Hold})
@@ -472,6 +481,33 @@ func (call *clockedCall) askPass() {
 		return
 	}
 	c.calls = append(c.calls, call)
+}
+
+// base returns the call whose beats keep the hold.
+func (call *clockedCall) base() *clockedCall {
+	if call.hold != nil {
+		return call.hold
+	}
+	return call
+}
+
+func (call *clockedCall) beat() {
+	base, w := call.base(), call.of.w
+	if !base.granted {
+		return
+	}
+	w.note("%s %p beats", base.name, base)
+	base.Beat()
+	base.moved = append(base.moved, w.now)
+}
+
+// idled reports whether the hold may have ended at a time for want of a beat: none was later than
+// Terms.Idle before.
+func (call *clockedCall) idled(at clock.Time) bool {
+	base := call.base()
+	return base.Idle() > 0 && !slices.ContainsFunc(base.moved, func(moved clock.Time) bool {
+		return moved <= at && at.Before(moved.Add(base.Idle()))
+	})
 }
 
 // end is how a caller ends its call or changes its hold.
@@ -546,7 +582,8 @@ func (call *clockedCall) probe() {
 			call.name, call, has, past, call.over, call.gone)
 	case err == nil && paused == 0 && !at.Before(deadline):
 		w.fail("Err of a %s is nil %v past the deadline", call.name, at.Sub(deadline))
-	case err != nil && paused == 0 && has && !past && !call.lapsed && !call.gone && wasOver == nil && !call.holdEnded():
+	case err != nil && paused == 0 && has && !past && !errors.Is(err, IdleError{}) &&
+		!call.lapsed && !call.gone && wasOver == nil && !call.holdEnded():
 		w.fail("Err of a %s %p is %v, before the deadline and the longest duration", call.name, call, err)
 	case err == nil:
 	case err == ErrInJeopardy:
@@ -590,6 +627,11 @@ func (call *clockedCall) checkOver(err error, at clock.Time) {
 		w.fail("a %s was released, and lost at %v", call.name, until)
 	case errors.Is(err, OverdueError{}) && call.doubtful == 0 && until != call.ends:
 		w.fail("a %s was overdue at %v, and ended at %v", call.name, call.ends.Sub(w.began), until.Sub(w.began))
+	case errors.Is(err, IdleError{}) && !call.idled(clock.Time(call.Hold.idle.ended.Load())):
+		w.fail("a %s with an Idle of %v, moved at %v, was idle at %v", call.name, call.base().Idle(), call.base().moved,
+			clock.Time(call.Hold.idle.ended.Load()))
+	case errors.Is(err, IdleError{}) && call.doubtful == 0 && until != clock.Time(call.Hold.idle.ended.Load()):
+		w.fail("a %s was idle at %v, and ended at %v", call.name, clock.Time(call.Hold.idle.ended.Load()), until)
 	case until > w.now || call.ends != 0 && until > call.ends:
 		w.fail("a %s ended at %v, past now or its longest duration, %v", call.name, until.Sub(w.began),
 			call.ends.Sub(w.began))
@@ -670,6 +712,11 @@ func TestErrByTwoClocks(t *testing.T) {
 		w.finish()
 		for what, n := range w.seen {
 			seen[what] += n
+		}
+	}
+	for _, name := range []string{"hold", "upgradable", "upgrade"} {
+		if seen[fmt.Sprint(name, ": ", IdleError{})] < 4 {
+			t.Errorf("Err of a %s seldom said that it was idle: %v", name, seen)
 		}
 	}
 	for _, name := range []string{"hold", "upgradable", "upgrade", "pass"} {

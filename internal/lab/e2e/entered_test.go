@@ -17,7 +17,7 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 		f := startFleet(t, 1)
 		labels := map[string]string{"job": "nightly"}
 		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: time.Minute, Notice: true, Value: "v",
-			Labels: labels})
+			Labels: labels, MaxIdle: time.Hour})
 		poor := f.acquire(0, mortise.Request{Key: "poor"})
 		ask := func(l *mortise.Lock, r mortise.Request) error {
 			r.Key = l.Key()
@@ -32,7 +32,7 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 		}
 		for field, r := range map[string]mortise.Request{
 			"LockDelay": {LockDelay: time.Minute}, "Notice": {Notice: true}, "Value": {Value: "v"},
-			"Labels": {Labels: labels},
+			"Labels": {Labels: labels}, "MaxIdle": {MaxIdle: time.Hour},
 		} {
 			if err := ask(rich, r); err != nil {
 				t.Errorf("%s, as the hold has it: %v", field, err)
@@ -44,7 +44,7 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 		}
 		for field, r := range map[string]mortise.Request{
 			"LockDelay": {LockDelay: time.Hour}, "Value": {Value: "w"},
-			"Labels": {Labels: map[string]string{"job": "daily"}},
+			"Labels": {Labels: map[string]string{"job": "daily"}}, "MaxIdle": {MaxIdle: time.Minute},
 		} {
 			if err := ask(rich, r); !errors.Is(err, mortise.ErrBadRequest) ||
 				!strings.Contains(err.Error(), "Request."+field) {

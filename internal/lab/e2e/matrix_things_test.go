@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
 )
 
-// How long the things of the matrix take. No observation but that of MaxHold takes two minutes.
+// How long the things of the matrix take. No observation but those of MaxHold and MaxIdle takes two
+// minutes.
 const (
 	matrixTTL   = 10 * time.Second
 	matrixHold  = 5 * time.Minute
+	matrixIdle  = 150 * time.Second
 	matrixDelay = time.Hour
 )
 
@@ -72,6 +75,8 @@ func init() { // the observations use the list
 			}},
 		{name: "MaxHold", fields: []string{"MaxHold"}, ask: func(r *mortise.Request) { r.MaxHold = matrixHold },
 			observe: observeMaxHold, ends: true},
+		{name: "MaxIdle", fields: []string{"MaxIdle"}, ask: func(r *mortise.Request) { r.MaxIdle = matrixIdle },
+			observe: observeMaxIdle, ends: true},
 		{name: "JeopardyGrace", fields: []string{"JeopardyGrace"},
 			ask: func(r *mortise.Request) { r.JeopardyGrace = time.Hour }, observe: observeGrace},
 		{name: "LockDelay", fields: []string{"LockDelay"}, ask: func(r *mortise.Request) { r.LockDelay = matrixDelay },
@@ -95,7 +100,7 @@ func init() { // the observations use the list
 			return s.shows("second")
 		}},
 		{name: "Resume", call: &ownCall{reflect.TypeFor[mortise.ResumeOptions](), []string{"Exclusive", "Shared",
-			"Upgradable", "Permits", "Tree", "Also", "MaxHold", "JeopardyGrace", "LockDelay", "Notice", "Value"}},
+			"Upgradable", "Permits", "Tree", "Also", "MaxHold", "MaxIdle", "JeopardyGrace", "LockDelay", "Notice", "Value"}},
 			observe: observeResume},
 	}
 }
@@ -156,13 +161,33 @@ func (s *stage) doesNotWait(want error, waiters int) error {
 }
 
 func observeMaxHold(s *stage) error {
-	time.Sleep(time.Until(s.granted.Add(matrixHold - time.Second)))
+	for end := s.granted.Add(matrixHold - time.Second); time.Now().Before(end); {
+		s.lock.Beat()
+		time.Sleep(min(time.Minute, time.Until(end)))
+	}
 	if err := s.lock.Err(); err != nil {
 		return fmt.Errorf("before its time: %w", asText(err))
 	}
 	time.Sleep(2 * time.Second)
 	if err := s.lock.Err(); !errors.Is(err, mortise.ErrLost) {
 		return fmt.Errorf("after its time: %v", err)
+	}
+	return nil
+}
+
+// observeMaxIdle beats once, before the lock would end.
+func observeMaxIdle(s *stage) error {
+	time.Sleep(matrixIdle * 2 / 3)
+	if err := s.lock.Err(); err != nil {
+		return fmt.Errorf("before its time: %w", asText(err))
+	}
+	s.lock.Beat()
+	last := time.Now()
+	<-s.lock.Done()
+	took := time.Since(last)
+	if err := s.lock.Err(); !errors.Is(err, mortise.ErrLost) || !strings.Contains(err.Error(), "Beat") ||
+		took < matrixIdle || took > matrixIdle*5/4+time.Second {
+		return fmt.Errorf("%v after the last beat: %v", took, err)
 	}
 	return nil
 }

@@ -172,6 +172,12 @@ var rootDurations = map[string]func(*testing.T, time.Duration){
 	"ResumeOptions.MaxHold": func(t *testing.T, d time.Duration) {
 		bubble(t, func(t *testing.T) { tryResumedMaxHold(t, ready(t), d) })
 	},
+	"ResumeOptions.MaxIdle": func(t *testing.T, d time.Duration) {
+		bubble(t, func(t *testing.T) { tryResumedMaxIdle(t, ready(t), d) })
+	},
+	"Request.MaxIdle": func(t *testing.T, d time.Duration) {
+		bubble(t, func(t *testing.T) { tryMaxIdle(t, ready(t), d) })
+	},
 	"Request.MaxHold": func(t *testing.T, d time.Duration) {
 		bubble(t, func(t *testing.T) { tryMaxHold(t, ready(t), d) })
 	},
@@ -195,6 +201,33 @@ var rootDurations = map[string]func(*testing.T, time.Duration){
 			}
 		})
 	},
+}
+
+// tryMaxIdle checks that a hold with a long MaxIdle goes on for a minute without a Beat, or that a
+// short MaxIdle is refused.
+func tryMaxIdle(t *testing.T, n *mortise.Node, d time.Duration) {
+	heldForAMinute(t, d)(n.Acquire(t.Context(), mortise.Request{Key: "k", MaxIdle: d}))
+}
+
+func tryResumedMaxIdle(t *testing.T, n *mortise.Node, d time.Duration) {
+	held, err := n.Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heldForAMinute(t, d)(n.Resume(t.Context(), "k", held.Token(), mortise.ResumeOptions{MaxIdle: d}))
+}
+
+func heldForAMinute(t *testing.T, d time.Duration) func(*mortise.Lock, error) {
+	return func(lock *mortise.Lock, err error) {
+		if err != nil {
+			limits.Refused(t, err, "MaxIdle")
+			return
+		}
+		time.Sleep(time.Minute)
+		if err := lock.Unlock(t.Context()); (err == nil) != (d == 0 || d > 50*time.Second) {
+			t.Error(err)
+		}
+	}
 }
 
 // tryMaxHold checks that all handles with a long MaxHold are held after a minute.

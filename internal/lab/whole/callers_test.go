@@ -203,6 +203,9 @@ func (c *caller) once(d *doors) {
 	case 9:
 		q.MaxHold = time.Duration(1+c.random.IntN(100)) * time.Millisecond
 		q.LockDelay = time.Duration(c.random.IntN(100)) * time.Millisecond
+		if c.random.IntN(2) == 0 {
+			q.MaxHold, q.MaxIdle = 0, time.Duration(100+c.random.IntN(100))*time.Millisecond
+		}
 	case 10:
 		q.LockDelay = 3 * time.Second
 		after = func(h held, cl *claim) { c.resumed(d, h, cl) }

@@ -83,7 +83,7 @@ func Metrics() []Metric {
 		{Unlock, Histogram, "s", "How long Unlock took, by how it ended", "outcome", nil, fast},
 		{Hold, Histogram, "s", "How long locks were held, by how the hold ended", "end", nil, slow},
 		{Losses, Counter, "{lock}", "Locks that ended before they were unlocked, by reason", "reason",
-			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
+			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "idle", "unknown"}, nil},
 		{Doubts, Counter, "{lock}", "Locks with a JeopardyGrace that began to be in doubt, and how their doubts ended",
 			"state", []string{"in_doubt", "regained", "lost", "unlocked"}, nil},
 		{Leaks, Counter, "{lock}", "Locks that the program holds but no longer references", "", nil, nil},

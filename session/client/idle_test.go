@@ -1,0 +1,140 @@
+package client
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+)
+
+// TestAHoldEndsWhenItsHolderStopsBeating beats at random times, and then stops. The hold must end
+// between 1 and 1.25 times its Idle after the last beat.
+func TestAHoldEndsWhenItsHolderStopsBeating(t *testing.T) {
+	t.Parallel()
+	early, late := 2*time.Hour, time.Duration(0)
+	for seed := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 6))
+			w := newWorld(t, 2, nodeidtest.ID(1))
+			defer w.close()
+			w.elect(nodeidtest.ID(1))
+			idle := time.Duration(1 + r.Int64N(int64(20*time.Second)))
+			h, err := w.take(nodeidtest.ID(100), Terms{Idle: idle})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := time.Now()
+			for range r.IntN(30) {
+				time.Sleep(time.Duration(r.Int64N(int64(idle))))
+				if err := h.Err(); err != nil {
+					t.Fatalf("seed %d: %v after the last beat, with an idle of %v: %v", seed, time.Since(last), idle, err)
+				}
+				h.Beat()
+				last = time.Now()
+			}
+			<-h.Done()
+			took := time.Since(last)
+			if err := h.Err(); !errors.Is(err, IdleError{}) || !errors.Is(err, ErrLost) {
+				t.Errorf("seed %d: %v", seed, err)
+			}
+			if took < idle || took > idle+idle/4+5 {
+				t.Errorf("seed %d: with an idle of %v it ended %v after the last beat", seed, idle, took)
+			}
+			early, late = min(early, took-idle), max(late, took-idle)
+			h.Beat()
+			time.Sleep(idle)
+			if err := h.Err(); !errors.Is(err, IdleError{}) {
+				t.Errorf("seed %d: after a beat of the ended hold: %v", seed, err)
+			}
+			w.lock(nodeidtest.ID(101), "x").Release(t.Context())
+			w.empty()
+		})
+	}
+	t.Logf("the ends were %v to %v after the idle time", early, late)
+}
+
+// TestABeatAfterTheEndChangesNothing lets Err find that a hold is idle while the client's goroutine
+// is in a turn. A beat before that turn ends must not keep the hold, and the delay counts.
+func TestABeatAfterTheEndChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, nodeidtest.ID(1))
+		defer w.close()
+		leaping := w.leap()
+		w.elect(nodeidtest.ID(1))
+		h, err := w.take(nodeidtest.ID(100), Terms{Idle: worldTTL / 2, Delay: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		goOn := w.holdUp()
+		leaping.leap.Advance(worldTTL / 2)
+		if err := h.Err(); !errors.Is(err, IdleError{}) {
+			t.Fatalf("past its time: %v", err)
+		}
+		h.Beat()
+		if err := h.Err(); !errors.Is(err, IdleError{}) {
+			t.Fatalf("after a beat: %v", err)
+		}
+		goOn()
+		began := time.Now()
+		w.lock(nodeidtest.ID(101), "x").Release(t.Context())
+		if waited := time.Since(began); waited < time.Minute {
+			t.Errorf("the next waited only for %v", waited)
+		}
+		if err := h.Release(t.Context()); !errors.Is(err, IdleError{}) {
+			t.Errorf("the release: %v", err)
+		}
+	})
+}
+
+// TestABeatInAPauseCounts pauses the process between the reading of the clock and that of the
+// counter. A beat in the pause is later than the time of the turn, and the idle time counts from
+// that beat.
+func TestABeatInAPauseCounts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	r := b.holdWith(Terms{Idle: time.Second})
+	for range 3 {
+		b.now = r.idle.next
+		r.Terms.beats.n.Add(1)
+		b.turn() // reads the counter 3/4 of a second late
+		b.quiet()
+		b.advance(750 * time.Millisecond)
+		b.turn()
+		b.quiet()
+		b.advance(999 * time.Millisecond)
+		b.turn()
+		b.quiet()
+	}
+}
+
+// TestAnUpgradeEndsWithItsIdleHold ends the upgrade before its hold, and both not before the beats
+// of the hold stop.
+func TestAnUpgradeEndsWithItsIdleHold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	terms := upgradableTerms()
+	terms.Idle = time.Second
+	hold, up := b.upgraded(terms)
+	for range 10 {
+		b.advance(250 * time.Millisecond)
+		b.turn()
+		b.quiet()
+		b.advance(1)
+		b.turn()
+		b.quiet()
+		hold.Terms.beats.n.Add(1)
+	}
+	b.advance(time.Second)
+	b.turn()
+	b.quiet() // it learns only now of the last beat
+	b.advance(1)
+	b.turn()
+	b.advance(time.Second)
+	b.turn()
+	b.both(up, hold, OutcomeLost, IdleError{})
+}
