@@ -41,6 +41,11 @@ type Options struct {
 	// the leadership, Run calls its function again, with the same Leadership and token. Zero means
 	// none.
 	JeopardyGrace time.Duration
+
+	// MaxIdle is mortise.Request.MaxIdle of each campaign: a leader that has not called
+	// [Leadership.Beat], or mortise.Beat with a context of the leadership, for that time is followed
+	// by another instance at most a quarter of that time later. Zero means none.
+	MaxIdle time.Duration
 }
 
 func (o Options) run() hold.Options {
@@ -79,8 +84,8 @@ func New(node Node, name string, options Options) *Election {
 
 // request returns the request for the lock of the election. The request has a label if the value
 // leaves room for it.
-func request(name, value string, grace time.Duration) mortise.Request {
-	r := mortise.Request{Key: name, Value: value, JeopardyGrace: grace}
+func (o *Options) request(name, value string) mortise.Request {
+	r := mortise.Request{Key: name, Value: value, JeopardyGrace: o.JeopardyGrace, MaxIdle: o.MaxIdle}
 	if len(value) <= labelledValue {
 		r.Labels = shown.Purpose(shown.Election)
 	}
@@ -97,7 +102,7 @@ const labelledValue = 700
 // mortise.Node.Acquire, and ErrLeading. The caller must resign the Leadership; otherwise it lasts
 // as long as the node.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
-	g, err := e.acquire(ctx, request(e.name, value, e.options.JeopardyGrace))
+	g, err := e.acquire(ctx, e.options.request(e.name, value))
 	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && leads(ctx, e.name) {
 		return nil, ErrLeading // the re-entered lock would keep the value of the outer leadership
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mortise-lock/mortise"
 )
@@ -29,6 +30,7 @@ type term struct {
 	granted chan struct{}
 	done    chan struct{}
 	err     error
+	beats   atomic.Uint64
 }
 
 func (g *group) election(o Options) *Election {
@@ -148,6 +150,8 @@ func (t *term) Context(parent context.Context) context.Context {
 	}()
 	return ctx
 }
+
+func (t *term) Beat() { t.beats.Add(1) }
 
 func (t *term) Unlock(ctx context.Context) error {
 	if err := t.end(mortise.ErrUnlocked); err != nil && err != mortise.ErrUnlocked {

@@ -9,6 +9,7 @@ import (
 type grant interface {
 	Token() mortise.Token
 	Err() error
+	Beat()
 	Done() <-chan struct{}
 	Context(parent context.Context) context.Context
 	Regain(ctx context.Context) error
@@ -32,6 +33,10 @@ func (l *Leadership) Token() mortise.Token { return l.grant.Token() }
 // report the end before Done is closed. Once Err has returned an error, it never returns nil,
 // except after mortise.ErrInJeopardy; see [Options.JeopardyGrace].
 func (l *Leadership) Err() error { return l.grant.Err() }
+
+// Beat reports that the work of the leader moves, for [Options.MaxIdle]. It costs one atomic
+// addition. Proclaim also beats.
+func (l *Leadership) Beat() { l.grant.Beat() }
 
 // Done returns a channel that is closed when the leadership has ended, perhaps shortly after Err
 // reports that.

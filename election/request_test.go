@@ -35,7 +35,8 @@ func (n *noting) Watch(_ context.Context, prefix string, after uint64) iter.Seq2
 // TestWhatANodeIsAsked compares every request with all its fields, and what its error becomes.
 func TestWhatANodeIsAsked(t *testing.T) {
 	n := &noting{}
-	e := New(n, "billing", Options{Backoff: time.Second, MaxBackoff: 2 * time.Second, JeopardyGrace: 3 * time.Second})
+	e := New(n, "billing", Options{Backoff: time.Second, MaxBackoff: 2 * time.Second, JeopardyGrace: 3 * time.Second,
+		MaxIdle: 4 * time.Second})
 	if l, err := e.Campaign(t.Context(), "10.0.0.7"); l != nil || err != errNode {
 		t.Errorf("Campaign returns %v, %v", l, err)
 	}
@@ -51,7 +52,7 @@ func TestWhatANodeIsAsked(t *testing.T) {
 		}
 	}
 	request := func(value string) mortise.Request {
-		return mortise.Request{Key: "billing", Value: value, JeopardyGrace: 3 * time.Second,
+		return mortise.Request{Key: "billing", Value: value, JeopardyGrace: 3 * time.Second, MaxIdle: 4 * time.Second,
 			Labels: map[string]string{"mortise.purpose": "election"}}
 	}
 	if want := []any{request("10.0.0.7"), request("10.0.0.8"), "peek billing", "watch billing 0"}; !reflect.DeepEqual(

@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // TestAHoldEndsWhenItsHolderStopsBeating beats at random times, and then stops. The hold must end
@@ -87,6 +89,28 @@ func TestABeatAfterTheEndChangesNothing(t *testing.T) {
 			t.Errorf("the release: %v", err)
 		}
 	})
+}
+
+// TestAnEndThatErrHasFoundStands lets a beat come between the moment at which Err has read the
+// counter and its decision, so that the core sees the beat first. The decision of Err counts: the
+// lock stays taken for its delay, and its end has a reason.
+func TestAnEndThatErrHasFoundStands(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	r := b.holdWith(Terms{Idle: time.Second, Delay: time.Minute})
+	until := r.idle.until.Load()
+	b.now = clock.Time(until)
+	r.Terms.beats.n.Add(1)
+	b.turn()
+	b.quiet()
+	r.idle.ended.Store(until)
+	b.core.Cancel(b.now, r)
+	b.turn()
+	b.outcome(r, OutcomeLost, IdleError{})
+	if len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Detach {
+		t.Errorf("it sends %+v", b.commands)
+	}
 }
 
 // TestABeatInAPauseCounts pauses the process between the reading of the clock and that of the

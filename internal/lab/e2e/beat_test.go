@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/election"
 	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
@@ -136,5 +137,41 @@ func TestTheIdleTimePassesInDoubt(t *testing.T) {
 		f.rejoin(0)
 		unlock(t, f.acquire(1, mortise.Request{Key: "k"}))
 		f.nothingLeft()
+	})
+}
+
+// TestAHungLeaderIsFollowed lets the function of a leader hang, on the instance that renews its
+// lease. Another instance must lead between 1 and 1.25 times MaxIdle after the last Beat.
+func TestAHungLeaderIsFollowed(t *testing.T) {
+	slow.UnderRace(t)
+	const idle = time.Minute
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		first, err := election.New(f.nodes[0], "e", election.Options{MaxIdle: idle}).Campaign(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := make(chan *election.Leadership)
+		go func() {
+			l, err := election.New(f.nodes[1], "e", election.Options{MaxIdle: idle}).Campaign(t.Context(), "")
+			if err != nil {
+				t.Error(err)
+			}
+			next <- l
+		}()
+		for range 5 {
+			time.Sleep(idle * 4 / 5)
+			first.Beat()
+		}
+		last := time.Now()
+		second := <-next
+		if took := time.Since(last); took < idle || took > idle*5/4+100*time.Millisecond {
+			t.Errorf("the next leads %v after the last Beat", took)
+		}
+		wantIs(t, first.Err(), mortise.ErrLost)
+		wantIs(t, first.Resign(t.Context()), mortise.ErrLost)
+		if err := errors.Join(second.Err(), second.Resign(t.Context())); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -103,6 +103,21 @@ var runDurations = map[string]func(*testing.T, time.Duration){
 				Run: func(context.Context, shard.Shard) error { return fails() }})
 		}
 	}),
+	"election.Options.MaxIdle": func(t *testing.T, d time.Duration) {
+		bubble(t, func(t *testing.T) {
+			ended, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			l, err := election.New(ready(t), "e", election.Options{MaxIdle: d}).Campaign(ended, "")
+			if err != nil {
+				limits.Refused(t, err, "MaxIdle")
+				return
+			}
+			time.Sleep(time.Minute)
+			if err := l.Resign(t.Context()); (err == nil) != (d == 0 || d > 50*time.Second) {
+				t.Error(err)
+			}
+		})
+	},
 	"election.Options.JeopardyGrace": func(t *testing.T, d time.Duration) {
 		bubble(t, func(t *testing.T) {
 			_, err := election.New(ready(t), "e", election.Options{JeopardyGrace: d}).Campaign(t.Context(), "")
