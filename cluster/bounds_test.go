@@ -12,7 +12,7 @@ import (
 
 func TestIdentitiesAtTheirBounds(t *testing.T) {
 	reads := func(id identity) bool {
-		id.Life = 1
+		id.Life, id.Since = 1, 1
 		got, err := decodeIdentity(id.append(nil))
 		return err == nil && got == id
 	}
@@ -21,6 +21,9 @@ func TestIdentitiesAtTheirBounds(t *testing.T) {
 	})
 	limits.AtMost(t, "MaxNameBytes", gossip.MaxNameBytes, func(n int) bool {
 		return reads(identity{Name: strings.Repeat("n", n)})
+	})
+	limits.AtMost(t, "maxSiteBytes", maxSiteBytes, func(n int) bool {
+		return reads(identity{Row: Row{Site: strings.Repeat("s", n)}})
 	})
 	limits.AtMost(t, "maxRecordBytes", maxRecordBytes, func(n int) bool {
 		content, err := unseal("r", seal(make([]byte, n-len(seal(nil)))))

@@ -21,7 +21,7 @@ type Config struct {
 	Label     string     // 1 to 255 bytes; another label means another cluster
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
-	Key       nodeid.Key // the result of StoredKey, or a new key if that result is zero
+	Key       nodeid.Key // that of Begins, or a new key if that is zero
 	// Join lists where to find other instances. discovery.Check defines the entries. The list may
 	// include this instance's own address. Settings.Solo must be true if and only if both Join and
 	// JoinFunc are empty.
@@ -38,8 +38,11 @@ type Config struct {
 	Gossip  func(gossip.Config, gossip.Meta) (gossip.Gossip, error)
 	Host    Host    // a DurableHost if Records is set
 	Records Records // survives a restart; nil means memory mode
-	Clock   clock.Clock
-	Wall    func() time.Time // nil means time.Now
+	// Site identifies the lock that excludes a second process from Records, at most 128 bytes. Starts
+	// with the same Site cannot overlap. Empty means that nothing is known.
+	Site  string
+	Clock clock.Clock
+	Wall  func() time.Time // nil means time.Now
 	// Resolve returns all addresses of a name, without port, and none if the name does not exist.
 	// If Resolve is nil, the system's resolver is used.
 	Resolve func(ctx context.Context, host string) ([]string, error)

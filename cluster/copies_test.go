@@ -22,7 +22,7 @@ func (n *node) refuses(before string, words ...string) {
 	if !errors.Is(err, ErrDirectory) || n.calls() != before+"refused" {
 		n.f.t.Fatalf("%s's host was told %q, %v; want that it refuses", n.cfg.Name, n.calls(), err)
 	}
-	_, _, again := StoredKey(n.cfg.Records)
+	_, again := Begins(n.cfg.Records, "")
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) || again == nil || !strings.Contains(again.Error(), w) {
 			n.f.t.Errorf("%s says %v, and at its next start %v; want %q in both", n.cfg.Name, err, again, w)
@@ -218,7 +218,7 @@ func TestDirectoriesThatDoNotFitAreRefusedAtStart(t *testing.T) {
 			}
 		}
 		try("another label", func(cfg *Config, _ *disk) { cfg.Label = "other" }, `cluster "test"`, `"other"`)
-		try("another ID", func(cfg *Config, _ *disk) { cfg.Key = nodeidtest.Key(4711) }, "StoredKey")
+		try("another ID", func(cfg *Config, _ *disk) { cfg.Key = nodeidtest.Key(4711) }, "Begins")
 		try("no Join", func(cfg *Config, _ *disk) { cfg.Join, cfg.Settings.Solo = nil, true }, "set Join as before")
 		try("full", func(_ *Config, d *disk) { d.fails = errDisk }, errDisk.Error(), "repair it")
 		try("a host that has no directory", func(cfg *Config, _ *disk) { cfg.Host = struct{ Host }{was} },

@@ -31,15 +31,17 @@ func (c *Cluster) begin() error {
 	if err != nil {
 		return err
 	}
-	id := identity{Life: 1, Label: cfg.Label, Name: cfg.Name}
+	var before identity
 	resume := founding.Config{Durable: true}
 	if last != nil {
 		if err := last.fits(cfg); err != nil {
 			return err
 		}
-		id.Life = last.identity.Life + 1
+		before = last.identity
 		resume.Stored = &last.state
 	}
+	id := identity{Life: before.Life + 1, Label: cfg.Label, Name: cfg.Name}
+	id.Row = before.Row.Next(cfg.Site, id.Life)
 	resume.Life = id.Life
 	resume.Boot = c.id()
 	c.own = newOwner(cfg, resume)
@@ -63,7 +65,7 @@ func (s *stored) fits(cfg *Config) error {
 		return nil
 	}
 	if st.Instance != cfg.Key.ID() {
-		return fmt.Errorf("%w: it belongs to instance %s, and Key is that of %s: set Key to the result of StoredKey",
+		return fmt.Errorf("%w: it belongs to instance %s, and Key is that of %s: set Key to that of Begins",
 			ErrDirectory, st.Instance, cfg.Key.ID())
 	}
 	if st.Settings.Solo != cfg.Settings.Solo {

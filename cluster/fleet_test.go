@@ -127,10 +127,10 @@ func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	n := &node{f: f, cfg: cfg, instance: fleetKeys()[f.next].ID()}
 	n.cfg.Key = fleetKeys()[f.next]
 	if cfg.Records != nil {
-		if id, _, err := StoredKey(cfg.Records); err != nil {
+		if b, err := Begins(cfg.Records, cfg.Site); err != nil {
 			f.t.Fatal(err)
-		} else if !id.ID().IsZero() {
-			n.instance, n.cfg.Key = id.ID(), id
+		} else if !b.Key.ID().IsZero() {
+			n.instance, n.cfg.Key = b.Key.ID(), b.Key
 		}
 	}
 	n.port = f.net.listen(cfg.Advertise)

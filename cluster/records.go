@@ -41,6 +41,7 @@ const (
 	recordVersion  = 1
 	maxRecordBytes = 2 << 20
 	maxLabelBytes  = 255
+	maxSiteBytes   = 128
 	idMagic        = 'i' // first byte of an identity; founding does not use it
 )
 
@@ -71,11 +72,40 @@ type identity struct {
 	Life  uint64 // number of the last start
 	Label string
 	Name  string
+	Row
+}
+
+// Row is an unbroken row of starts with one directory at one Site, see Config.Site. All of them but
+// the last have ended.
+//
+// It is not enough to compare the Site of a start with that of the start before it: an earlier
+// start may still run on another machine, whose disk was taken away by force.
+type Row struct {
+	Site  string
+	Since uint64 // the first start of the row
+}
+
+// Next returns the row of the start with the number life at a site, which follows the last start of
+// r. The zero Row is that of a new directory.
+func (r Row) Next(site string, life uint64) Row {
+	if site == "" || site != r.Site {
+		return Row{site, life}
+	}
+	return r
+}
+
+// Ended returns the first start that has certainly ended, if life is the number of the last one.
+// Those between them have ended, too. Zero means that none has.
+func (r Row) Ended(life uint64) uint64 {
+	if r.Since < life {
+		return r.Since
+	}
+	return 0
 }
 
 func (id identity) append(b []byte) []byte {
-	b = binary.AppendUvarint(append(b, idMagic), id.Life)
-	for _, s := range [...]string{id.Label, id.Name} {
+	b = binary.AppendUvarint(binary.AppendUvarint(append(b, idMagic), id.Life), id.Since)
+	for _, s := range [...]string{id.Label, id.Name, id.Site} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
@@ -91,9 +121,14 @@ func decodeIdentity(b []byte) (identity, error) {
 	if n <= 0 || life == 0 || life == 1<<64-1 {
 		return id, damaged(recordIdentity)
 	}
-	id.Life, b = life, b[1+n:]
-	limits := [...]int{maxLabelBytes, gossip.MaxNameBytes}
-	for i, field := range [...]*string{&id.Label, &id.Name} {
+	b = b[1+n:]
+	since, n := binary.Uvarint(b)
+	if n <= 0 || since == 0 || since > life {
+		return id, damaged(recordIdentity)
+	}
+	id.Life, id.Since, b = life, since, b[n:]
+	limits := [...]int{maxLabelBytes, gossip.MaxNameBytes, maxSiteBytes}
+	for i, field := range [...]*string{&id.Label, &id.Name, &id.Site} {
 		size, n := binary.Uvarint(b)
 		if n <= 0 || size > uint64(limits[i]) || size > uint64(len(b)-n) {
 			return identity{}, damaged(recordIdentity)
@@ -148,16 +183,32 @@ func recall(r Records) (*stored, error) {
 
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredKey returns the key that Config.Key must contain because the directory is bound to a
-// charter or belongs to a group. It returns the zero Key if Config.Key may be a new key. life is
-// the number of the last start. An error wraps ErrDirectory and contains what to do.
-func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
+// Beginning is what the directory says of a start before it begins.
+type Beginning struct {
+	// Key must be Config.Key, because the directory is bound to a charter or belongs to a group. If it
+	// is zero, Config.Key may be a new key.
+	Key  nodeid.Key
+	Life uint64 // the number of this start
+	// Since is the first of the starts with this directory that have certainly ended: those from it
+	// on, and before Life. Zero means that none has.
+	Since uint64
+}
+
+// Begins reads what a directory says of its next start, which has this Site. An error wraps
+// ErrDirectory and contains what to do.
+func Begins(r Records, site string) (b Beginning, err error) {
 	s, err := recall(r)
-	if err != nil || s == nil {
-		return key, 0, err
+	if err != nil {
+		return b, err
 	}
-	if s.state.Phase != founding.Newborn {
-		key = s.key
+	var last identity
+	if s != nil {
+		last = s.identity
+		if s.state.Phase != founding.Newborn {
+			b.Key = s.key
+		}
 	}
-	return key, s.identity.Life, nil
+	b.Life = last.Life + 1
+	b.Since = last.Row.Next(site, b.Life).Ended(b.Life)
+	return b, nil
 }

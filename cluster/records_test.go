@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strings"
 	"sync"
@@ -146,7 +147,7 @@ func (n *node) said(how string, c claim) {
 
 func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 	for name, content := range map[string][]byte{
-		recordIdentity: identity{Life: 7, Label: "l", Name: "n"}.append(nil),
+		recordIdentity: identity{Life: 7, Label: "l", Name: "n", Row: Row{"s", 5}}.append(nil),
 		recordBook: founding.AppendVoters(nil,
 			[]Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}),
 	} {
@@ -181,12 +182,46 @@ func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	d := newDisk()
 	d.values = map[string][]byte{
-		recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)),
+		recordIdentity: seal(identity{Life: 1, Label: "l", Row: Row{Since: 1}}.append(nil)),
 		recordState:    seal((&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
 		recordBook:     seal(founding.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(2).Seed()),
 	}
 	if _, err := recall(d); !errors.Is(err, ErrDirectory) {
 		t.Errorf("the key of another instance is read: %v", err)
+	}
+}
+
+// TestWhichStartsHaveEnded begins starts one after another at the given sites, and checks which of
+// them each one claims to have ended. A start that is not counted, because nothing was saved, is
+// no start.
+func TestWhichStartsHaveEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		sites string
+		since []uint64
+	}{
+		"one machine":                    {"aaaa", []uint64{0, 1, 1, 1}},
+		"another machine and back":       {"abaa", []uint64{0, 0, 0, 3}},
+		"a disk that was taken away":     {"abba", []uint64{0, 0, 2, 0}},
+		"a reboot":                       {"aabb", []uint64{0, 1, 0, 3}},
+		"nothing is known":               {"----", []uint64{0, 0, 0, 0}},
+		"something is known from now on": {"--aa", []uint64{0, 0, 0, 3}},
+		"for one start nothing is known": {"aa-a", []uint64{0, 1, 0, 0}},
+	} {
+		d := newDisk()
+		for i, site := range c.sites {
+			cfg := Config{Name: "n", Label: "l", Records: d, Key: nodeidtest.Key(1), Site: strings.Trim(string(site), "-"),
+				Logger: slog.New(slog.DiscardHandler)}.withDefaults()
+			b, err := Begins(d, cfg.Site)
+			if err != nil || b.Life != uint64(i+1) || b.Since != c.since[i] {
+				t.Errorf("%s: start %d at %c: %+v, %v, want since %d", name, i+1, site, b, err, c.since[i])
+			}
+			if err := (&Cluster{cfg: cfg, ctx: t.Context()}).begin(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := recall(d); err != nil || got.identity.Life != b.Life || got.identity.Ended(b.Life) != b.Since {
+				t.Errorf("%s: stored %+v, %v", name, got.identity, err)
+			}
+		}
 	}
 }
 
@@ -204,7 +239,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 // right checksum. All these are refused.
 func TestEveryRecordIsReadWhole(t *testing.T) {
 	good := map[string][]byte{
-		recordIdentity: identity{Life: 7, Label: "l", Name: "n"}.append(nil),
+		recordIdentity: identity{Life: 7, Label: "l", Name: "n", Row: Row{"s", 5}}.append(nil),
 		recordState:    (&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil),
 		recordBook:     founding.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}),
 		recordKey:      nodeidtest.Key(1).Seed(),
@@ -234,7 +269,7 @@ func TestEveryRecordIsReadWhole(t *testing.T) {
 // FuzzRecords passes arbitrary bytes to every decoder of a directory. Accepted content must be
 // encoded to the same bytes.
 func FuzzRecords(f *testing.F) {
-	f.Add(identity{Life: 7, Label: "l", Name: "n"}.append(nil))
+	f.Add(identity{Life: 7, Label: "l", Name: "n", Row: Row{"s", 5}}.append(nil))
 	f.Add(founding.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}))
 	f.Add(seal([]byte("x")))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -247,7 +282,7 @@ func FuzzRecords(f *testing.F) {
 		for _, name := range [...]string{recordIdentity, recordState, recordBook, recordKey} {
 			d := newDisk()
 			d.values = map[string][]byte{
-				recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)),
+				recordIdentity: seal(identity{Life: 1, Label: "l", Row: Row{Since: 1}}.append(nil)),
 				recordState:    seal((&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
 				recordBook:     seal(founding.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(1).Seed()),
 			}

@@ -36,20 +36,20 @@ func Peek(command []byte) (Header, error) {
 	return h, nil
 }
 
-// PeekNonce reads only the nonce of an Open or an Attach. It allocates only if it fails. The error
-// wraps ErrMalformed, also for any other kind of command.
-func PeekNonce(command []byte) (Nonce, error) {
+// PeekAttach reads only the fields Nonce and Since of an Attach. It allocates only if it fails. The
+// error wraps ErrMalformed, also for any other kind of command.
+func PeekAttach(command []byte) (n Nonce, since uint64, err error) {
 	r := reader{b: command}
 	var h Header
 	r.header(&h)
-	if h.Kind != Open && h.Kind != Attach {
+	if h.Kind != Attach {
 		r.fail("kind")
 	}
-	n := r.nonce()
+	n, since = r.nonce(), r.uvarint("since")
 	if r.fault != "" {
-		return Nonce{}, fmt.Errorf("%w: bad %s", ErrMalformed, r.fault)
+		return Nonce{}, 0, fmt.Errorf("%w: bad %s", ErrMalformed, r.fault)
 	}
-	return n, nil
+	return n, since, nil
 }
 
 // Decode reads one command without its size prefix. The result shares no memory with the input.
@@ -73,8 +73,8 @@ func Decode(command []byte) (Command, error) {
 		Most:  v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Cause: v.cause,
-		Nonce:      v.nonce,
-		Opener:     v.opener,
+		Nonce:  v.nonce,
+		Opener: v.opener, Life: v.life, Since: v.since,
 		Rights:     v.rights.Text(),
 		TTL:        v.ttl,
 		Record:     copied(v.record),
@@ -133,6 +133,7 @@ type view struct {
 	cause       Cause
 	nonce       Nonce
 	opener      Opener
+	life, since uint64
 	rights      *capability.Capability
 	ttl         time.Duration
 	wallUnixMS  int64
@@ -183,7 +184,7 @@ func (r *reader) fields(v *view) {
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
 	case Attach:
-		v.nonce = r.nonce()
+		v.nonce, v.since = r.nonce(), r.uvarint("since")
 		v.live = r.ranges(v.Number)
 	case Expire:
 		r.expire(v)
@@ -434,9 +435,10 @@ func (r *reader) opener() (o Opener) {
 	return o
 }
 
-// opening reads the instance and the rights of an Open.
+// opening reads the instance, its life and the rights of an Open.
 func (r *reader) opening(v *view) {
 	copy(v.opener.Instance[:], r.take(uint64(len(v.opener.Instance)), "opener"))
+	v.life = r.uvarint("life")
 	v.rights = r.rights(r.max(capability.MaxBytes, "rights"))
 	v.opener.Capability = v.rights.Hash()
 }

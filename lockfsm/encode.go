@@ -7,8 +7,10 @@ import "encoding/binary"
 //	size of what follows | rules | kind (1 byte) | session | epoch | number | fields of the kind
 //
 //	stamp     wall               raise     version
-//	open      nonce (16 bytes) | instance (16 bytes) | length, rights | ttl in ns | length, record
-//	attach    nonce (16 bytes) | count | per range: first - last of the range before | last - first
+//	open      nonce (16 bytes) | instance (16 bytes) | life | length, rights | ttl in ns |
+//	          length, record
+//	attach    nonce (16 bytes) | since | count |
+//	          per range: first - last of the range before | last - first
 //	expire    term | cause (1 byte; 0: the TTL has passed) | with a cause: length, record |
 //	              length, value
 //	acquire   flags (uvarint) | length, key | per flag, from bit 1 on, its fields:
@@ -90,10 +92,10 @@ func (c Command) appendFields(b []byte) []byte {
 		return binary.AppendUvarint(b, uint64(c.Version))
 	case Open:
 		b = append(append(b, c.Nonce[:]...), c.Opener.Instance[:]...)
-		b = binary.AppendUvarint(appendString(b, c.openingRights()), uint64(c.TTL))
+		b = binary.AppendUvarint(appendString(binary.AppendUvarint(b, c.Life), c.openingRights()), uint64(c.TTL))
 		return appendString(b, c.Record)
 	case Attach:
-		b = append(b, c.Nonce[:]...)
+		b = binary.AppendUvarint(append(b, c.Nonce[:]...), c.Since)
 		b = binary.AppendUvarint(b, uint64(len(c.Live)))
 		var last Number
 		for _, r := range c.Live {

@@ -14,7 +14,7 @@ func (m *Machine) open(c *view, res *Result) {
 			return
 		}
 		s = &session{eventHolder: &eventHolder{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, opener: c.opener,
-			rights: m.sessions.rights.share(c.rights), next: 1, ttl: m.charter.SessionTTL}
+			life: c.life, rights: m.sessions.rights.share(c.rights), next: 1, ttl: m.charter.SessionTTL}
 		if c.ttl > 0 {
 			s.ttl = min(c.ttl, m.charter.SessionTTL)
 		}

@@ -39,6 +39,7 @@ type sessionPicture struct {
 	record  string
 	charged uint64
 	opener  Opener
+	life    uint64
 	rights  string
 }
 
@@ -83,7 +84,7 @@ func (m *Machine) picture() picture {
 	for _, s := range m.Sessions() {
 		inside := m.sessions.byID[s.ID]
 		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl),
-			s.Leaving, s.Gone, string(s.Record), inside.charged, s.Opener, inside.rights.all().Text()})
+			s.Leaving, s.Gone, string(s.Record), inside.charged, s.Opener, s.Life, inside.rights.all().Text()})
 	}
 	return p
 }
@@ -148,7 +149,7 @@ func (t *twin) picture() picture {
 	p.group.locks = len(keys)
 	for _, s := range t.sessions {
 		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL),
-			s.info.Leaving, s.gone, string(s.info.Record), t.sessionCharge(s.id), s.opener, s.rights})
+			s.info.Leaving, s.gone, string(s.info.Record), t.sessionCharge(s.id), s.opener, s.life, s.rights})
 	}
 	return p
 }

@@ -129,7 +129,7 @@ func (r *reader) part() Part {
 }
 
 func (m *Machine) restoreSessions(r *reader) {
-	const least = 39 // fewest bytes of a session: nonce 16, opener 17, six fields of 1
+	const least = 40 // fewest bytes of a session: nonce 16, opener 17, seven fields of 1
 	id := uint64(m.charter.firstRevision())
 	for range r.count(least, "sessions") {
 		before := id
@@ -137,6 +137,7 @@ func (m *Machine) restoreSessions(r *reader) {
 		s := &session{eventHolder: &eventHolder{id: SessionID(id)}}
 		copy(s.nonce[:], r.take(uint64(len(s.nonce)), "nonce"))
 		copy(s.opener.Instance[:], r.take(uint64(len(s.opener.Instance)), "opener"))
+		s.life = r.uvarint("life")
 		text := r.take(r.max(capability.MaxBytes, "rights"), "rights")
 		s.epoch = Epoch(r.uvarint("epoch"))
 		s.next = Number(r.max(uint64(MaxNumber)+1, "next number"))

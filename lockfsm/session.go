@@ -10,6 +10,7 @@ type session struct {
 	*eventHolder
 	nonce       Nonce
 	opener      Opener
+	life        uint64
 	rights      *sharedRights // nil for a full instance
 	epoch       Epoch
 	next        Number        // every number below it is live or finished; starts at 1
@@ -36,10 +37,10 @@ type sessionSearches struct {
 func (s *session) info() SessionInfo {
 	if s.gone {
 		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record,
-			Opener: s.opener, Gone: true}
+			Opener: s.opener, Life: s.life, Gone: true}
 	}
 	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record,
-		Opener: s.opener}
+		Opener: s.opener, Life: s.life}
 }
 
 func (s *session) join(e *entry) {
@@ -153,9 +154,12 @@ func (s *session) hash() uint64 { return mixed(uint64(s.id), hash2) }
 
 // SessionInfo describes a session to the leader and to operators.
 type SessionInfo struct {
-	ID      SessionID
-	Nonce   Nonce
-	Opener  Opener `json:"-"` // the only opener that may use the session
+	ID     SessionID
+	Nonce  Nonce
+	Opener Opener `json:"-"` // the only opener that may use the session
+	// Life says which start of Opener.Instance has opened the session: starts with one directory are
+	// numbered. It is zero for a hold that was detached.
+	Life    uint64 `json:"-"`
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool

@@ -12,8 +12,8 @@ import (
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded |
 //	  chain of the digest (8 bytes, little endian)
 //	sessions: count | each, ascending:
-//	  ID - ID before | nonce (16 bytes) | instance of the opener (16 bytes) | length, rights |
-//	  epoch | next | TTL |
+//	  ID - ID before | nonce (16 bytes) | instance of the opener (16 bytes) | life |
+//	  length, rights | epoch | next | TTL |
 //	  flags (1 byte: 1 leaving, 2 gone) | length, record
 //	locks: count | each, in order of appearance:
 //	  length, key |
@@ -121,7 +121,7 @@ func (c Charter) appendTo(b []byte) []byte {
 }
 
 func (s *session) appendTo(b []byte) []byte {
-	b = append(append(b, s.nonce[:]...), s.opener.Instance[:]...)
+	b = binary.AppendUvarint(append(append(b, s.nonce[:]...), s.opener.Instance[:]...), s.life)
 	b = appendString(b, s.rights.all().Text())
 	b = binary.AppendUvarint(b, uint64(s.epoch))
 	next := s.next

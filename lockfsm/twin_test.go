@@ -39,6 +39,7 @@ type twinSession struct {
 	gone  bool
 	// The rights are those of the text; see may.
 	opener Opener
+	life   uint64
 	rights string
 }
 
@@ -668,7 +669,7 @@ func (t *twin) detach(s *twinSession, c Command, r *Result) {
 	}
 	left := *s
 	left.id, left.gone, left.info.TTL = SessionID(t.tick()), true, e.delay
-	left.opener, left.rights = Opener{}, ""
+	left.opener, left.life, left.rights = Opener{}, 0, ""
 	e.session, e.owner = left.id, 0
 	t.sessions = append(t.sessions, left)
 	r.Detached, r.TTL = left.id, e.delay
@@ -689,7 +690,7 @@ func (t *twin) open(c Command, r *Result) {
 		r.Code = TooManySessions
 		return
 	}
-	s := twinSession{nonce: c.Nonce, next: 1, opener: c.Opener, rights: c.Rights}
+	s := twinSession{nonce: c.Nonce, next: 1, opener: c.Opener, life: c.Life, rights: c.Rights}
 	s.info = SessionInfo{Nonce: c.Nonce, Record: append([]byte(nil), c.Record...)}
 	if t.groupCharge()+s.ownCharge() > t.charter.Limits.GroupBytes {
 		r.Code, r.Budget = OverGroupBudget, t.charter.Limits.GroupBytes

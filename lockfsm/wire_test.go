@@ -68,9 +68,10 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Born},
 		{Rules: 1, Kind: EndGrace},
 		{Rules: 1, Kind: Raise, Version: 2},
-		guestOpen(Command{Rules: 1, Nonce: Nonce{1, 15: 2}, TTL: 10 * time.Second, Record: []byte("host-a")}, 0x11,
+		guestOpen(Command{Rules: 1, Nonce: Nonce{1, 15: 2}, TTL: 10 * time.Second, Life: 300,
+			Record: []byte("host-a")}, 0x11,
 			"lock a"),
-		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Nonce: Nonce{1, 15: 2},
+		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Nonce: Nonce{1, 15: 2}, Since: 200,
 			Live: []Range{{1, 3}, {4, 4}, {9, 11}}},
 		{Rules: 1, Kind: Leaving, Session: 2097154, Epoch: 1},
 		{Rules: 1, Kind: Close, Session: 2097154, Epoch: 1},
@@ -125,9 +126,10 @@ func TestLayout(t *testing.T) {
 		"05" + "0102000000",
 		"05" + "0103000000",
 		"06" + "0104000000" + "02",
-		"54" + "0105000000" + "01000000000000000000000000000002" + "11000000000000000000000000000000" +
+		"56" + "0105000000" + "01000000000000000000000000000002" + "11000000000000000000000000000000" +
+			"ac02" +
 			"22" + hex.EncodeToString([]byte("mortise-capability/1\nfor g\nlock a\n")) + "80c8afa025" + "06686f73742d61",
-		"1f" + "01068280800101" + "0c" + "01000000000000000000000000000002" + "03" + "0102" + "0100" + "0502",
+		"21" + "01068280800101" + "0c" + "01000000000000000000000000000002" + "c801" + "03" + "0102" + "0100" + "0502",
 		"08" + "01078280800101" + "00",
 		"08" + "01088280800101" + "00",
 		"0a" + "01098280800100" + "00" + "07" + "00",
@@ -162,7 +164,8 @@ func TestLayout(t *testing.T) {
 		"07" + "0113000009" + "ac02",
 		"3d" + "010e000009" + "05" + "0161" + "036f7073" + "0568616e6773" + "2a" +
 			hex.EncodeToString([]byte("mortise-capability/1\nfor g\nforce a\nread a\n")),
-		"28" + "0105000000" + "01000000000000000000000000000000" + "11000000000000000000000000000000" + "00" + "00" + "00",
+		"29" + "0105000000" + "01000000000000000000000000000000" + "11000000000000000000000000000000" + "00" + "00" +
+			"00" + "00",
 		"0d" + "0114070209" + "02" + "0709ff" + "ac020100",
 	}
 	for i, c := range everyKind() {
@@ -189,9 +192,9 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 		}
-		if nonce, err := PeekNonce(command); (err == nil) != (want.Kind == Open || want.Kind == Attach) ||
-			err == nil && nonce != want.Nonce {
-			t.Errorf("PeekNonce of %v: %x, %v", want.Kind, nonce, err)
+		if nonce, since, err := PeekAttach(command); (err == nil) != (want.Kind == Attach) ||
+			err == nil && (nonce != want.Nonce || since != want.Since) {
+			t.Errorf("PeekAttach of %v: %x, %d, %v", want.Kind, nonce, since, err)
 		}
 		head, err := Peek(command)
 		if err != nil || head != (Header{want.Rules, want.Kind, want.Session, want.Epoch, want.Number}) {

@@ -227,7 +227,7 @@ func (w *workload) openBare() Command {
 	w.opened++
 	nonce[0], nonce[15] = 1+w.opened, byte(r.IntN(256))
 	w.openSet = append(w.openSet, nonce)
-	return Command{Kind: Open, Nonce: nonce, TTL: time.Duration(r.IntN(20)) * time.Second,
+	return Command{Kind: Open, Nonce: nonce, Life: uint64(w.opened % 4), TTL: time.Duration(r.IntN(20)) * time.Second,
 		Record: make([]byte, r.IntN(4))}
 }
 
@@ -301,6 +301,7 @@ func (w *workload) ofSession() Command {
 		c.Epoch = s.epoch + Epoch(r.IntN(4))
 		c.Number = s.next + Number(r.IntN(3)) - Number(r.IntN(2))
 		c.Live = w.live(s.id, c.Number)
+		c.Since = uint64(s.epoch % 3)
 		if c.Nonce = s.nonce; r.IntN(12) == 0 {
 			c.Nonce[1]++ // a wrong nonce
 		}

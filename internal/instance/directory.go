@@ -26,6 +26,7 @@ const clusterRecord = "cluster"
 // records implements cluster.Records over a directory. It is not safe for concurrent use.
 type records struct {
 	dir    *storage.Dir
+	site   string            // see storage.Dir.Site
 	all    map[string][]byte // the stored records; nil until Load
 	during func(diskCall, func() error) error
 }

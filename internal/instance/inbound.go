@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -26,7 +27,8 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 			in.n.cluster().PeerLost(from)
 		}
 		if len(f.Renewals)+len(f.Commands) > 0 {
-			r.keeper.ReceiveUnder(from.Instance, rights, f.Renewals, f.Commands)
+			by := keeper.Sender{ID: from.Instance, Life: from.Life, Rights: rights}
+			r.keeper.ReceiveFrom(by, f.Renewals, f.Commands)
 		}
 	} else if len(f.Renewals)+len(f.Commands) > 0 {
 		// If the reply is lost, the client asks another voter after a while.

@@ -22,9 +22,9 @@ type Instance struct {
 	env     env
 	logger  *slog.Logger
 	address string
-	self    credentials.Peer // what the certificate proves; the root tier if TLS is off
-	life    uint64           // number of starts with this directory; zero in memory
-	records *records         // nil in memory
+	self    credentials.Peer  // what the certificate proves; the root tier if TLS is off
+	begins  cluster.Beginning // what the directory says of this start; zero in memory
+	records *records          // nil in memory
 
 	trace    *trace.Tracer // nil without observers
 	dir      *storage.Dir  // nil in memory

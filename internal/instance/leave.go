@@ -130,8 +130,9 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops the components in an order in which no component uses a stopped one. A second call
-// waits for the first.
+// shut stops the components in an order in which no component uses a stopped one. The directory is
+// closed last, after all locks have ended: its lock shows a later start that this one has ended,
+// see [storage.Dir.Site]. A second call waits for the first.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone
@@ -149,7 +150,8 @@ func (n *Instance) shut() (err error) {
 	if r != nil {
 		r.stop()
 	}
-	return errors.Join(err, n.port.Close(), n.closeDir())
+	err = errors.Join(err, n.port.Close())
+	return errors.Join(err, n.closeDir())
 }
 
 // fail ends the instance permanently, including its locks and its membership. The process

@@ -8,12 +8,12 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/voters"
-	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/keeper"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -84,8 +84,7 @@ type replicaLog interface {
 // leases is the part of *keeper.Keeper that an instance uses.
 type leases interface {
 	replica.Keeper
-	Receive(from nodeid.ID, renewals, commands []byte)
-	ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte)
+	ReceiveFrom(by keeper.Sender, renewals, commands []byte)
 	Down(peer nodeid.ID)
 	AllBound()
 	Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration

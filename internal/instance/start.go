@@ -47,7 +47,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	n.client = client.New(client.Config{
 		Clock: n.env.clock, TTL: n.config.SessionTTL, Send: n.submit, Random: n.env.random, Logger: n.logger,
 		Stays: n.config.Stays, StayIdle: n.config.StayIdle, Changed: n.phaseChanged,
-		Watch: (&observer{node: n}).news,
+		Watch: (&observer{node: n}).news, Since: n.begins.Since,
 	})
 	n.sessions.First = n.client
 	n.services = n.answers()
@@ -66,7 +66,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 
 func (n *Instance) portConfig(listener net.Listener) transport.Config {
 	c := transport.Config{
-		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life,
+		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.begins.Life,
 		Random: n.env.random, Wall: n.env.wall,
 		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Services: n.services, Logger: n.logger,
 		Unable: n.unreachable, Rules: n.env.fingerprints,
@@ -107,15 +107,13 @@ func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) 
 	}
 	key := nodeid.NewKey(n.env.random)
 	if n.dir != nil {
-		n.records = &records{dir: n.dir, during: n.during}
-		stored, life, err := cluster.StoredKey(n.records)
-		if err != nil {
+		n.records = &records{dir: n.dir, site: n.dir.Site(), during: n.during}
+		if n.begins, err = cluster.Begins(n.records, n.records.site); err != nil {
 			return fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err)
 		}
-		if !stored.ID().IsZero() {
-			key = stored
+		if !n.begins.Key.ID().IsZero() {
+			key = n.begins.Key
 		}
-		n.life = life + 1
 	}
 	n.key.Store(&key)
 	return nil
@@ -143,7 +141,7 @@ func (n *Instance) clusterConfig(net cluster.Net) cluster.Config {
 		Awaited: n.awaited,
 	}
 	if n.records != nil {
-		c.Records = n.records
+		c.Records, c.Site = n.records, n.records.site
 		if n.env.records != nil {
 			c.Records = n.env.records(n.records)
 		}

@@ -44,7 +44,7 @@ func configured(t *testing.T, tier credentials.Tier) *Instance {
 			Random: func(b []byte) { b[0] = 14 }, Kubernetes: true, Limits: lockfsm.Limits{SessionBytes: 15}}})
 	key := nodeidtest.Key(1)
 	n.key.Store(&key)
-	n.address, n.life = "here:16", 17
+	n.address, n.begins.Life = "here:16", 17
 	return n
 }
 
@@ -91,9 +91,9 @@ func TestEachSettingReachesItsPart(t *testing.T) {
 		if !reflect.DeepEqual(c, wanted) || !reflect.DeepEqual(set, functions) {
 			t.Errorf("package cluster gets %+v, and the functions %q\nwant %+v", c, set, wanted)
 		}
-		n.records = &records{}
-		if got := n.clusterConfig(outbound{}).Records; got != cluster.Records(n.records) {
-			t.Errorf("the records are %v", got)
+		n.records = &records{site: "site"}
+		if got := n.clusterConfig(outbound{}); got.Records != cluster.Records(n.records) || got.Site != "site" {
+			t.Errorf("the records are %v, of %q", got.Records, got.Site)
 		}
 		wrapped := &records{}
 		n.env.records = func(cluster.Records) cluster.Records { return wrapped }
@@ -155,21 +155,21 @@ func TestWhatAnInstancePrepares(t *testing.T) {
 	prepared := func(dir string, tier credentials.Tier) *Instance {
 		t.Helper()
 		n := configured(t, tier)
-		n.config.Dir, n.life = dir, 0
+		n.config.Dir, n.begins.Life = dir, 0
 		if err := n.prepare(t.Context(), listening); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
 	one, member := prepared("", credentials.Root), prepared("", credentials.Member)
-	if one.life != 0 || one.records != nil || one.address != "advertise:2" || member.address != "127.0.0.1:7" ||
+	if one.begins.Life != 0 || one.records != nil || one.address != "advertise:2" || member.address != "127.0.0.1:7" ||
 		one.instance() != nodeid.NewKey(one.env.random).ID() {
-		t.Errorf("in memory: life %d, at %q and %q", one.life, one.address, member.address)
+		t.Errorf("in memory: life %d, at %q and %q", one.begins.Life, one.address, member.address)
 	}
 	durable := prepared(dir, credentials.Root)
-	if durable.records == nil || durable.records.during == nil || durable.life != 1 ||
+	if durable.records == nil || durable.records.during == nil || durable.begins.Life != 1 ||
 		durable.instance() != one.instance() {
-		t.Errorf("with a directory: life %d, the key of %v", durable.life, durable.instance())
+		t.Errorf("with a directory: life %d, the key of %v", durable.begins.Life, durable.instance())
 	}
 	if err := durable.closeDir(); err != nil {
 		t.Fatal(err)

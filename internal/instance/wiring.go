@@ -3,6 +3,7 @@ package instance
 import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/session/keeper"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -20,7 +21,7 @@ func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
 	if r == nil {
 		return errNoVoter
 	}
-	r.keeper.Receive(to.ID, renewals, commands)
+	r.keeper.ReceiveFrom(keeper.Sender{ID: to.ID, Life: n.begins.Life}, renewals, commands)
 	return nil
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
-	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -41,6 +40,8 @@ type rig struct {
 	mu    sync.Mutex
 	lines []string
 	told  []string // what the hooks were told
+
+	beside func(line string) // is called for each line
 
 	status   cluster.Status
 	voters   map[uint64]cluster.Voter // the address book
@@ -83,7 +84,7 @@ func newRig(t *testing.T) *rig {
 		Hooks: &Hooks{Node: r.tells}, Trace: trace.Config{Queued: true}, World: outside.World{Clock: clock.Monotonic()}})
 	n := r.n
 	n.trace = n.newTracer()
-	n.address = "host1"
+	n.address, n.begins.Life = "host1", 9
 	key := nodeidtest.Key(1)
 	n.key.Store(&key)
 	n.port = recordedPort{r}
@@ -140,8 +141,10 @@ func (r *rig) replicaOf(role raftlog.Role) {
 
 func (r *rig) voted() *ownReplica { return r.n.replica.Load() }
 
-func (r *rig) withDir() {
-	dir, err := storage.Open(storage.Config{Path: r.t.TempDir(), Logger: r.n.logger})
+func (r *rig) withDir() { r.withDirAt(r.t.TempDir()) }
+
+func (r *rig) withDirAt(path string) {
+	dir, err := storage.Open(storage.Config{Path: path, Logger: r.n.logger})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -191,9 +194,13 @@ func (r *rig) note(format string, args ...any) {
 			}
 		}
 	}
+	line := fmt.Sprintf(format, args...)
+	if r.beside != nil {
+		r.beside(line)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+	r.lines = append(r.lines, line)
 }
 
 func names(all []nodeid.Endpoint) string {
@@ -409,10 +416,6 @@ func (k recordedKeeper) ProposeRaise(uint64, uint32)             { k.note("keepe
 func (k recordedKeeper) Down(peer nodeid.ID)                     { k.note("keeper.Down(%s)", peer) }
 func (k recordedKeeper) AllBound()                               { k.note("keeper.AllBound()") }
 func (k recordedKeeper) Close()                                  { k.note("keeper.Close()") }
-func (k recordedKeeper) Receive(from nodeid.ID, renewals, commands []byte) {
-	k.note("keeper.Receive(%s, %s, %s)", from, renewals, commands)
-}
-
 func (k recordedKeeper) ProposeAdopt(uint64, time.Duration, []byte, session.Budgets) {
 	k.note("keeper.ProposeAdopt()")
 }
@@ -424,10 +427,10 @@ func (k recordedKeeper) Left(_ context.Context, all []lockfsm.SessionID) (left [
 	return left
 }
 
-func (k recordedKeeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
+func (k recordedKeeper) ReceiveFrom(by keeper.Sender, renewals, commands []byte) {
 	under := "all rights"
-	if rights != nil {
+	if by.Rights != nil {
 		under = "rights"
 	}
-	k.note("keeper.ReceiveUnder(%s, %s, %s, %s)", from, under, renewals, commands)
+	k.note("keeper.ReceiveFrom(%s of start %d, %s, %s, %s)", by.ID, by.Life, under, renewals, commands)
 }

@@ -68,7 +68,7 @@ const leaderless = "hook: {State:none Leader: Session: Term:0 Took:0s Left:0s}"
 var released = calls("each.Rebind(no record, )")
 
 func from(i uint64) transport.Identity {
-	return transport.Identity{Instance: nodeidtest.Key(i).ID(), Raft: i, Addr: fmt.Sprint("host", i),
+	return transport.Identity{Instance: nodeidtest.Key(i).ID(), Life: 7, Raft: i, Addr: fmt.Sprint("host", i),
 		Peer: capability.Peer{Tier: capability.Root}}
 }
 
@@ -142,19 +142,19 @@ func frameRows() []row {
 		})), calls("log.PeerLost(3)", "cluster.PeerLost(three)")},
 		{"Frame.Renewals", "no replica", frame(transport.Frame{Renewals: []byte("r")}), calls("port.Send(two : no voter)")},
 		{"Frame.Renewals", "a replica", voting(frame(transport.Frame{Renewals: []byte("r")})),
-			calls("keeper.ReceiveUnder(two, all rights, r, )")},
+			calls("keeper.ReceiveFrom(two of start 7, all rights, r, )")},
 		{"Frame.Commands", "no replica", frame(transport.Frame{Commands: []byte("c")}), calls("port.Send(two : no voter)")},
 		{"Frame.Commands", "limited rights", voting(of(func(r *rig) {
 			limited := from(2)
 			limited.Peer.Capability = &capability.Capability{}
 			inbound{r.n}.Frame(limited, transport.Frame{Commands: []byte("c")})
-		})), calls("keeper.ReceiveUnder(two, rights, , c)")},
+		})), calls("keeper.ReceiveFrom(two of start 7, rights, , c)")},
 		{"Frame.Replies", "no replica", frame(transport.Frame{Replies: []byte("a")}), calls("each.Receive(two, a)")},
 		{"Frame.Replies", "a replica", voting(frame(transport.Frame{Replies: []byte("a")})), calls("each.Receive(two, a)")},
 		{"Frame.Replies", "all in one frame", voting(frame(all)), calls("log.Step(from 2)", "log.PeerLost(2)",
-			"cluster.PeerLost(two)", "keeper.ReceiveUnder(two, all rights, r, c)", "each.Receive(two, a)")},
+			"cluster.PeerLost(two)", "keeper.ReceiveFrom(two of start 7, all rights, r, c)", "each.Receive(two, a)")},
 		{"Frame.Replies", "a peer that has proved nothing", voting(of(func(r *rig) {
-			inbound{r.n}.Frame(transport.Identity{Instance: nodeidtest.Key(2).ID(), Raft: 2}, all)
+			inbound{r.n}.Frame(transport.Identity{Instance: nodeidtest.Key(2).ID(), Life: 7, Raft: 2}, all)
 		})), ""},
 
 		{"Handler.Down", "no replica", of(func(r *rig) { inbound{r.n}.Down(from(2), nil) }),
@@ -377,7 +377,7 @@ func clientRows() []row {
 	const sent = `port.Send(two host2: renewals "r", commands "c", replies "", 0 messages)`
 	return []row{
 		{"client.Send", "to itself, without a replica", send(self), "= error"},
-		{"client.Send", "to itself", voting(send(self)), calls("keeper.Receive(self, r, c)")},
+		{"client.Send", "to itself", voting(send(self)), calls("keeper.ReceiveFrom(self of start 9, all rights, r, c)")},
 		{"client.Send", "to another", voting(send(two)), sent},
 		{"client.Send", "attached, without a vote", on(func(r *rig) {
 			r.n.leading.attached.Store(true)
@@ -517,6 +517,35 @@ func TestWiring(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestTheDirectoryIsClosedLast checks that the directory stays locked until each part has ended,
+// because a later start with it shows the group that this one has ended: its sessions end at once.
+func TestTheDirectoryIsClosedLast(t *testing.T) {
+	for how, end := range map[string]func(n *Instance){
+		"Close": func(n *Instance) { _ = n.Close() }, "Leave": func(n *Instance) { _ = n.Leave(t.Context()) },
+		"fail": func(n *Instance) { n.fail(errors.New("why")) },
+	} {
+		r, path := newRig(t), t.TempDir()
+		r.withReplica()
+		r.withDirAt(path)
+		again := storage.Config{Path: path, Logger: r.n.logger}
+		calls := 0
+		r.beside = func(line string) {
+			if !strings.Contains(line, "Close()") {
+				return
+			}
+			calls++
+			if d, err := storage.Open(again); !errors.Is(err, storage.ErrInUse) {
+				t.Errorf("%s: at %s the directory can be opened again: %v", how, line, errors.Join(err, d.Close()))
+			}
+		}
+		end(r.n)
+		r.end()
+		if d, err := storage.Open(again); err != nil || d.Close() != nil || calls < 6 {
+			t.Errorf("%s: %d calls, and then the directory is in use: %v", how, calls, err)
+		}
 	}
 }
 

@@ -73,6 +73,7 @@ type Dir struct {
 
 	lockPath string      // absolute path
 	identity os.FileInfo // describes the lock file that was opened
+	site     string
 	numbered bool
 	looking  atomic.Bool // a call of Look has not returned
 
@@ -118,6 +119,7 @@ func Open(cfg Config) (_ *Dir, err error) {
 			err = errors.Join(err, d.lock.Close())
 		}
 	}()
+	d.site = siteOf(d.lock)
 	if err = d.identify(); err != nil {
 		return nil, fmt.Errorf("%w: reading %s: %w", raftlog.ErrStorage, d.lockPath, err)
 	}

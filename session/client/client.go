@@ -40,7 +40,9 @@ type Config struct {
 	// Watch is called when the phase, the session, the lease state, the leader or the grace has
 	// changed, and when renewals were answered or abandoned. A lease that enters jeopardy or ends
 	// is reported in the next turn of the client.
-	Watch  func(*News)
+	Watch func(*News)
+	// Since is passed to Core.Claims.
+	Since  uint64
 	Logger *slog.Logger
 }
 
@@ -86,6 +88,7 @@ func New(config Config) *Client {
 	}
 	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.core = NewCore(config.Clock.Now(), config.TTL)
+	c.core.Claims(config.Since)
 	c.kept.stays = stay.NewSet(config.Stays, config.StayIdle)
 	go c.run()
 	return c

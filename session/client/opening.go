@@ -19,8 +19,14 @@ type opening struct {
 	to       []nodeid.ID   // the instances that got the nonce; answers of others are ignored
 	proof    lockfsm.Nonce // the nonce of the current session
 	spare    lockfsm.Nonce
+	since    uint64 // see Claims
 	outdated session.Outdated
 }
+
+// Claims makes each Attach claim that the earlier starts of this instance, from the given one on,
+// have ended. So the leader ends their sessions at once. The claim stays true, and is repeated
+// because the leader can change before it has ended them. Zero claims nothing.
+func (c *Core) Claims(since uint64) { c.opening.since = since }
 
 // begin takes the spare nonce for a new session.
 func (o *opening) begin() { o.nonce, o.sent, o.to, o.spare = o.spare, 0, nil, lockfsm.Nonce{} }

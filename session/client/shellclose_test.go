@@ -13,6 +13,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // TestShellCancelStorm checks that cancelled calls leave no state.
@@ -104,7 +105,7 @@ func TestShellCloseInEveryState(t *testing.T) {
 				c.Receive(nodeidtest.ID(1), []byte{1})
 				c.Down(nodeidtest.ID(1))
 				c.Leaving()
-				w.keepers[nodeidtest.ID(1)].Receive(nodeidtest.ID(1), nil, []byte{1})
+				w.keepers[nodeidtest.ID(1)].ReceiveFrom(keeper.Sender{ID: nodeidtest.ID(1)}, nil, []byte{1})
 				w.keepers[nodeidtest.ID(1)].Applied(&lockfsm.Result{Kind: lockfsm.Born})
 			})
 		})

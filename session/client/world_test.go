@@ -140,7 +140,7 @@ func (w *world) send(from, to nodeid.ID, renewals, commands []byte) error {
 	if k == nil || w.cut[from] || w.cut[to] || w.refuses("send") {
 		return errNoLink
 	}
-	k.Receive(from, renewals, commands)
+	k.ReceiveFrom(keeper.Sender{ID: from}, renewals, commands)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -42,6 +43,9 @@ func (k *Core) Check() error {
 	if left != k.leases.entering.left {
 		return fmt.Errorf("%d sessions are not entered, counted as %d", left, k.leases.entering.left)
 	}
+	if err := k.leases.checkOpeners(); err != nil {
+		return err
+	}
 	sum := 0
 	for _, p := range k.queue.runs {
 		sum += len(p.bytes)
@@ -60,6 +64,32 @@ func (k *Core) Check() error {
 			"peers %d %d",
 			attachments, len(k.peers.attachments), opens, len(k.opens), queued, k.queue.bytes, sum, expiring, k.leases.expiring,
 			len(k.peers.all), len(k.peers.byID))
+	}
+	return nil
+}
+
+// checkOpeners verifies that the lists of openers have each session once that is not gone.
+func (l *leases) checkOpeners() error {
+	listed, owned := 0, 0
+	for by, first := range l.opened.first {
+		n := 0
+		for s := first; s != nil; s = s.earlier {
+			if n++; nodeid.ID(s.opener.Instance) != by || l.sessions[s.id] != s || s.earlier != nil && s.earlier.later != s {
+				return fmt.Errorf("session %d is in the list of instance %v: %+v", s.id, by, s)
+			}
+		}
+		if n == 0 || n != l.opened.count[by] || first.later != nil {
+			return fmt.Errorf("instance %v has opened %d sessions, counted as %d", by, n, l.opened.count[by])
+		}
+		listed += n
+	}
+	for _, s := range l.sessions {
+		if s.opener != (lockfsm.Opener{}) {
+			owned++
+		}
+	}
+	if listed != owned || len(l.opened.first) != len(l.opened.count) {
+		return fmt.Errorf("%d sessions are listed by their openers, of %d that have one", listed, owned)
 	}
 	return nil
 }

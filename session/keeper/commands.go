@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -17,15 +16,15 @@ const (
 	peerSessions = 256
 )
 
-// Receive implements [Keeper.Receive].
+// Receive is like ReceiveFrom for a full instance without a directory.
 func (k *Core) Receive(now clock.Time, from nodeid.ID, renewals, commands []byte) {
-	k.ReceiveUnder(now, from, nil, renewals, commands)
+	k.ReceiveFrom(now, Sender{ID: from}, renewals, commands)
 }
 
-// ReceiveUnder implements [Keeper.ReceiveUnder].
-func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.Capability, renewals,
-	commands []byte) {
+// ReceiveFrom implements [Keeper.ReceiveFrom].
+func (k *Core) ReceiveFrom(now clock.Time, by Sender, renewals, commands []byte) {
 	k.begin(now)
+	from := by.ID
 	if from.IsZero() {
 		return
 	}
@@ -37,7 +36,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 		return
 	}
 	p := k.peers.peer(from)
-	p.rights = rights
+	p.rights, p.life = by.Rights, by.Life
 	// Commands are read first, because the renewal of an Attach is in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
@@ -150,7 +149,7 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 			return commandRun{}, true
 		}
 	}
-	if before == nil && k.leases.opened[p.id]+p.opens >= peerSessions {
+	if before == nil && k.leases.opened.count[p.id]+p.opens >= peerSessions {
 		k.peers.reply(p, &session.Reply{
 			Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.TooManySessions, Term: k.role.Term,
 		})
@@ -164,8 +163,8 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	if before != nil {
 		return commandRun{}, true
 	}
-	c.Opener, c.Rights = p.opener(), p.rights.Text()
-	k.opens[c.Nonce] = pendingOpen{p, c.Opener}
+	c.Opener, c.Life, c.Rights = p.opener(), p.life, p.rights.Text()
+	k.opens[c.Nonce] = pendingOpen{p, c.Opener, c.Life}
 	if p.rights != nil && k.Stamp != nil {
 		c.Record = k.Stamp(p.rights, c.Record)
 	}
@@ -175,7 +174,7 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 // admitAttach begins an attachment, which replaces an attachment with a lower epoch. It refuses a
 // peer that does not own the session. Otherwise that peer could end the attachment of the owner.
 func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
-	nonce, err := lockfsm.PeekNonce(command)
+	nonce, since, err := lockfsm.PeekAttach(command)
 	if err != nil {
 		return commandRun{}, false
 	}
@@ -195,6 +194,7 @@ func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (comm
 	}
 	run := k.beginAttachment(p, h, nonce)
 	if run.on != nil {
+		run.on.since = since
 		run.pace = k.paces.of(s.opener, k.now)
 	}
 	return run, true

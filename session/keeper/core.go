@@ -65,6 +65,7 @@ type Core struct {
 type pendingOpen struct {
 	peer   *peerState
 	opener lockfsm.Opener
+	life   uint64
 }
 
 // NewCore returns a core without a leader.
@@ -189,6 +190,7 @@ func (k *Core) Tick(now clock.Time) {
 	if !k.group.graceOver && !now.Before(k.group.graceEnds()) {
 		k.duties.endGrace()
 	}
+	k.leases.endClaimed()
 	k.leases.expire(k.elapsed(), k.step(), k.peers.renewing)
 }
 

@@ -126,7 +126,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 		b.advance(tickEvery)
 		b.step()
 	}
-	if n := len(b.core.leases.opened); n != 0 {
+	if n := len(b.core.leases.opened.count); n != 0 {
 		t.Errorf("%d openers are remembered, %d sessions live", n, b.machine.Counts().Sessions)
 	}
 	if refused := opens(1); refused != 0 {
@@ -141,12 +141,12 @@ func TestFloodCostsOnlyItsSender(t *testing.T) {
 	for name, frame := range map[string][2]int{"commands": {0, 1 << 20}, "renewals": {1 << 20, 0}, "crumbs": {1, 0}} {
 		k := &Keeper{wake: make(chan struct{}, 1)} // a keeper whose goroutine does not run
 		for range 200_000 / (1 + frame[0]/10_000 + frame[1]/10_000) {
-			k.Receive(nodeidtest.ID(5), make([]byte, frame[0]), make([]byte, frame[1]))
+			k.ReceiveFrom(Sender{ID: nodeidtest.ID(5)}, make([]byte, frame[0]), make([]byte, frame[1]))
 		}
-		k.Receive(nodeidtest.ID(6), []byte{1, 1, 1}, []byte{1})
+		k.ReceiveFrom(Sender{ID: nodeidtest.ID(6)}, []byte{1, 1, 1}, []byte{1})
 		in := k.inbox.inputs
-		if last := in[len(in)-1]; last.kind != inputReceive || last.peer != nodeidtest.ID(6) {
-			t.Errorf("%s: the frame of another peer became kind %d of peer %d", name, last.kind, last.peer)
+		if last := in[len(in)-1]; last.kind != inputReceive || last.by.ID != nodeidtest.ID(6) {
+			t.Errorf("%s: the frame of another peer became kind %d of peer %d", name, last.kind, last.by.ID)
 		}
 		if last := in[len(in)-2]; last.kind != inputDropped || last.peer != nodeidtest.ID(5) ||
 			len(last.commands)+len(last.renewals) > 0 {
@@ -158,7 +158,7 @@ func TestFloodCostsOnlyItsSender(t *testing.T) {
 	}
 	k := &Keeper{wake: make(chan struct{}, 1)}
 	for p := range nodeid.ID(nodeidtest.ID(100)) {
-		k.Receive(nodeidtest.ID(uint64(1+p)), nil, make([]byte, 7<<20))
+		k.ReceiveFrom(Sender{ID: nodeidtest.ID(uint64(1 + p))}, nil, make([]byte, 7<<20))
 	}
 	if k.inbox.bytes > inboxBytes+100*inputBytes {
 		t.Errorf("all together: %d bytes", k.inbox.bytes)

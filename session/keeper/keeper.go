@@ -88,7 +88,7 @@ const (
 type input struct {
 	kind               inputKind
 	peer               nodeid.ID
-	rights             *capability.Capability
+	by                 Sender
 	renewals, commands []byte
 	term, round        uint64
 	from, to           int // the range of the results
@@ -142,16 +142,10 @@ func (k *Keeper) rouse() {
 	}
 }
 
-// Receive is like ReceiveUnder for a full instance, which has all rights.
-func (k *Keeper) Receive(from nodeid.ID, renewals, commands []byte) {
-	k.ReceiveUnder(from, nil, renewals, commands)
-}
-
-// ReceiveUnder accepts one frame of a peer, and owns the bytes afterwards. It must be called in the
-// order in which the frames arrived. rights are the rights of the peer's certificate. Nil means a
-// full instance.
-func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
-	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
+// ReceiveFrom accepts one frame of a peer, and owns the bytes afterwards. It must be called in the
+// order in which the frames arrived.
+func (k *Keeper) ReceiveFrom(by Sender, renewals, commands []byte) {
+	k.put(func(b *inbox) { b.receive(by, renewals, commands) })
 }
 
 // Down reports that the last stream to a peer has ended. The caller must first pass all frames of
@@ -226,7 +220,8 @@ func (b *inbox) applied(result *lockfsm.Result) {
 
 // receive adds a frame. If there is no room, it adds an inputDropped and ignores further frames
 // of the peer until the next turn.
-func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
+func (b *inbox) receive(by Sender, renewals, commands []byte) {
+	from := by.ID
 	if b.shares == nil {
 		b.shares = make(map[nodeid.ID]share)
 	}
@@ -234,7 +229,7 @@ func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals,
 	if s.dropped {
 		return
 	}
-	in := input{kind: inputReceive, peer: from, rights: rights, renewals: renewals, commands: commands}
+	in := input{kind: inputReceive, by: by, renewals: renewals, commands: commands}
 	size := inputBytes + len(renewals) + len(commands)
 	if s.bytes+size > peerInboxBytes || b.bytes+size > inboxBytes {
 		in, size, s.dropped = input{kind: inputDropped, peer: from}, inputBytes, true
@@ -350,7 +345,7 @@ func (k *Keeper) turn() (open bool) {
 func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
 	switch in.kind {
 	case inputReceive:
-		k.core.ReceiveUnder(now, in.peer, in.rights, in.renewals, in.commands)
+		k.core.ReceiveFrom(now, in.by, in.renewals, in.commands)
 	case inputDropped:
 		k.core.Dropped(now, in.peer)
 	case inputDown:

@@ -1,13 +1,13 @@
 package keeper
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 const (
@@ -15,37 +15,6 @@ const (
 	watchBefore    = time.Second            // how long before a deadline the frequent checks begin
 	expiresPerBlob = 4096
 )
-
-// keptSession is a session of the applied state with its deadline.
-type keptSession struct {
-	id       lockfsm.SessionID
-	nonce    lockfsm.Nonce
-	opener   lockfsm.Opener // the instance that may use the session
-	epoch    lockfsm.Epoch
-	ttl      time.Duration
-	deadline clock.Time // on the clock of deadlines; see elapsed
-	// expiring means that the expiry is decided. Renewals are then not acknowledged.
-	expiring bool
-	// heard is the sending time of the newest answer that the client has confirmed. told contains
-	// the unconfirmed answers. Both remain across attachments, because a client that receives
-	// nothing attaches repeatedly.
-	heard clock.Time
-	told  session.Sent
-}
-
-// tells notes that the answer with the number seq is sent now, at a time on the clock of deadlines.
-func (s *keptSession) tells(seq uint64, now clock.Time) { s.told.Note(seq, now) }
-
-// hears is called when a renewal confirms the answer with the number seq. It reports whether the
-// newest confirmed answer was sent less than a TTL ago.
-func (s *keptSession) hears(seq uint64, now clock.Time) bool {
-	if sent, ok := s.told.Acknowledged(seq); ok {
-		s.heard = max(s.heard, sent)
-	}
-	// The mutant ack-while-expiring disables this check, because the check would hide the mutant's
-	// fault.
-	return now.Sub(s.heard) < s.ttl
-}
 
 // Ending is the end of a session by Expire. The zero values of all fields but Session mean that its
 // TTL has passed.
@@ -67,8 +36,8 @@ func (e *Ending) command(term uint64) lockfsm.Command {
 // methods get is on the clock of deadlines, see Core.elapsed.
 type leases struct {
 	sessions map[lockfsm.SessionID]*keptSession
-	entering entering          // sessions that are not in the map yet
-	opened   map[nodeid.ID]int // the number of sessions that each instance has opened
+	entering entering // sessions that are not in the map yet
+	opened   openers
 	expiries expiryHeap
 	left     bool // some deadlines are left for the next turn
 	due      []Ending
@@ -77,7 +46,7 @@ type leases struct {
 }
 
 func newLeases() leases {
-	return leases{sessions: make(map[lockfsm.SessionID]*keptSession), opened: make(map[nodeid.ID]int)}
+	return leases{sessions: make(map[lockfsm.SessionID]*keptSession), opened: newOpeners()}
 }
 
 // begin adds all sessions that exist when the leadership begins. Each gets its full TTL.
@@ -99,21 +68,23 @@ func (l *leases) count() int { return len(l.sessions) + l.entering.left }
 
 // keep adds a session, whose full TTL counts from the given time.
 func (l *leases) keep(info *lockfsm.SessionInfo, from clock.Time) {
-	if info.Opener != (lockfsm.Opener{}) {
-		l.opened[info.Opener.Instance]++
+	opener := info.Opener
+	if info.Gone {
+		opener = lockfsm.Opener{} // no client can attach to it
 	}
 	s := &keptSession{
-		id: info.ID, opener: info.Opener, nonce: info.Nonce, epoch: info.Epoch,
+		id: info.ID, opener: opener, life: info.Life, nonce: info.Nonce, epoch: info.Epoch,
 		ttl: info.TTL, deadline: from.Add(info.TTL), heard: from,
 	}
 	l.sessions[s.id] = s
+	l.opened.add(s)
 	l.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
 // keepGone adds an ended session whose remaining holds expire after ttl. No client can attach to
 // it.
 func (l *leases) keepGone(id lockfsm.SessionID, ttl time.Duration, now clock.Time) {
-	l.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, now)
+	l.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl, Gone: true}, now)
 }
 
 func (l *leases) forget(id lockfsm.SessionID) {
@@ -124,11 +95,7 @@ func (l *leases) forget(id lockfsm.SessionID) {
 	if s.expiring {
 		l.expiring--
 	}
-	if by := nodeid.ID(s.opener.Instance); l.opened[by] > 1 {
-		l.opened[by]--
-	} else {
-		delete(l.opened, by)
-	}
+	l.opened.drop(s)
 	delete(l.sessions, id)
 }
 
@@ -189,3 +156,32 @@ func (l *leases) append(blob []byte, term uint64) []byte {
 
 // accepted is called when the log has accepted the Expires of append.
 func (l *leases) accepted() { l.due = slices.Delete(l.due, 0, l.proposed) }
+
+// claims notes what the applied Attach of a session claims. Only an attached session can claim, and
+// only that earlier starts of its own instance have ended: its connection proves the ID, and the
+// state has the number of the start that has opened it. So a late or repeated Attach ends no
+// session of its own start or of a later one.
+func (l *leases) claims(id lockfsm.SessionID, since uint64) {
+	if s := l.session(id); s != nil && since != 0 && since < s.life {
+		l.opened.claims = append(l.opened.claims, claim{nodeid.ID(s.opener.Instance), since, s.life})
+	}
+}
+
+// endClaimed decides the end of the claimed sessions. Renewals of theirs that are under way are not
+// waited for, and are not acknowledged.
+func (l *leases) endClaimed() {
+	if l.entering.left > 0 {
+		return
+	}
+	for _, c := range l.opened.claims {
+		for s := l.opened.first[c.by]; s != nil; s = s.earlier {
+			if c.since <= s.life && s.life < c.before && !s.expiring {
+				l.end(Ending{Session: s.id, Cause: lockfsm.Superseded, Reason: supersededBy(c.before)})
+			}
+		}
+	}
+	l.opened.claims = nil
+}
+
+// supersededBy is the reason in the audit log, after the words for the cause.
+func supersededBy(life uint64) []byte { return fmt.Appendf(nil, "start %d holds its directory", life) }

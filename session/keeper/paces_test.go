@@ -52,7 +52,7 @@ func attachesArePaced(t *testing.T, rights *capability.Capability, each time.Dur
 	k.Leads(now, Leadership{Term: 3, Born: true, GraceOver: true, Sessions: sessions})
 	attach := func(from nodeid.ID, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 		c := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1, Nonce: lockfsm.Nonce{1}}
-		k.ReceiveUnder(now, from, rights, nil, c.Append(nil))
+		k.ReceiveFrom(now, Sender{ID: from, Rights: rights}, nil, c.Append(nil))
 	}
 	turn := func(want ...lockfsm.Epoch) {
 		t.Helper()
@@ -70,7 +70,7 @@ func attachesArePaced(t *testing.T, rights *capability.Capability, each time.Dur
 		attach(one, 7, 2+epoch)
 	}
 	release := lockfsm.Command{Kind: lockfsm.Release, Session: 7, Epoch: 101, Number: 1}
-	k.ReceiveUnder(now, one, rights, nil, release.Append(nil))
+	k.ReceiveFrom(now, Sender{ID: one, Rights: rights}, nil, release.Append(nil))
 	turn()
 	attach(other, 8, 50)
 	turn(50)

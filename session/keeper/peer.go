@@ -18,11 +18,19 @@ const (
 	retryAfter      = 50 * time.Millisecond // pause after a refused proposal or reply
 )
 
+// Sender is what is known of the sender of a frame.
+type Sender struct {
+	ID     nodeid.ID              // proved by its connection
+	Life   uint64                 // which of its starts it is, as the ID has signed it
+	Rights *capability.Capability // proved likewise; nil means a full instance
+}
+
 // peerState is the state of a peer. It is kept while the peer has attachments, unapplied Opens,
 // queued commands or pending ends.
 type peerState struct {
 	id          nodeid.ID
 	rights      *capability.Capability // from the last frame's connection; nil for a full instance
+	life        uint64                 // likewise: the start of the instance
 	attachments []*attachment
 	opens       int // commands of the kind Open that are admitted and not applied
 	queued      int // bytes of commands that wait to be proposed
@@ -62,6 +70,7 @@ type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	nonce   lockfsm.Nonce
+	since   uint64 // what its Attach claims, see claim
 	peer    *peerState
 	rights  *capability.Capability // those of the session
 	live    bool                   // the Attach is applied, so the session has this epoch

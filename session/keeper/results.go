@@ -81,8 +81,9 @@ func (k *Core) freed(r *lockfsm.Result) {
 
 func (k *Core) appliedOpen(r *lockfsm.Result) {
 	if r.Code == lockfsm.Done && k.leases.session(r.Session) == nil {
-		opener := k.opens[r.Nonce].opener
-		k.leases.keep(&lockfsm.SessionInfo{ID: r.Session, Opener: opener, Nonce: r.Nonce, TTL: r.TTL}, k.elapsed())
+		by := k.opens[r.Nonce]
+		k.leases.keep(&lockfsm.SessionInfo{ID: r.Session, Opener: by.opener, Life: by.life, Nonce: r.Nonce, TTL: r.TTL},
+			k.elapsed())
 	}
 	if p := k.forgetOpen(r.Nonce); p != nil {
 		k.peers.reply(p, &session.Reply{
@@ -124,6 +125,7 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 		for i := range r.Forced {
 			k.tellForced(a, &r.Forced[i])
 		}
+		k.leases.claims(a.session, a.since)
 		k.rounds.await(a)
 		if !k.group.graceOver {
 			left := max(k.group.graceEnds().Sub(k.now), time.Millisecond) // zero would mean that the grace is over

@@ -34,7 +34,8 @@ func TestAnotherSecretCannotUseASession(t *testing.T) {
 			b.step()
 			b.want(peer, "ended 1 unknown")
 		}
-		b.core.ReceiveUnder(b.now, peer, other, session.Renewal{Session: id, Epoch: 1, Seq: 1}.Append(nil), nil)
+		renewal := session.Renewal{Session: id, Epoch: 1, Seq: 1}.Append(nil)
+		b.core.ReceiveFrom(b.now, Sender{ID: peer, Rights: other}, renewal, nil)
 		b.step()
 		b.want(peer, "ended 1 unknown")
 		if e := b.machine.Entries(); len(e) != 1 || e[0].Token == 0 {

@@ -29,7 +29,7 @@ func (b *bench) sendUnder(from nodeid.ID, rights *capability.Capability, cmds ..
 	for _, c := range cmds {
 		frame = c.Append(frame)
 	}
-	b.core.ReceiveUnder(b.now, from, rights, nil, frame)
+	b.core.ReceiveFrom(b.now, Sender{ID: from, Rights: rights}, nil, frame)
 }
 
 func (b *bench) openUnder(from nodeid.ID, rights *capability.Capability) lockfsm.SessionID {

@@ -48,7 +48,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 			for turn := range 12 {
 				for range row.frames {
 					for p := range row.peers {
-						k.ReceiveUnder(nodeidtest.ID(p+1), &capability.Capability{}, row.renewals, row.commands)
+						k.ReceiveFrom(Sender{ID: nodeidtest.ID(p + 1), Rights: &capability.Capability{}}, row.renewals, row.commands)
 					}
 				}
 				k.Applied(&lockfsm.Result{Kind: lockfsm.Born, States: []lockfsm.Change{{}}})
@@ -144,7 +144,7 @@ func TestAppliedResultsKeepTheirPlace(t *testing.T) {
 		for range 3 {
 			k.Applied(&lockfsm.Result{Kind: lockfsm.Acquire})
 		}
-		k.Receive(nodeidtest.ID(2), nil, []byte("x"))
+		k.ReceiveFrom(Sender{ID: nodeidtest.ID(2)}, nil, []byte("x"))
 	}
 	var order []inputKind
 	results := 0

@@ -111,7 +111,7 @@ func (o *office) told(to nodeid.ID) (kinds []session.ReplyKind) {
 }
 
 func (o *office) send(from nodeid.ID, c lockfsm.Command) {
-	o.Receive(from, nil, c.Append(nil))
+	o.ReceiveFrom(Sender{ID: from}, nil, c.Append(nil))
 	synctest.Wait()
 }
 
@@ -137,7 +137,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for name, f := range map[string]func(o *office, id lockfsm.SessionID){
 		"a renewal": func(o *office, id lockfsm.SessionID) {
-			o.Receive(peer, session.Renewal{Session: id, Epoch: 1, Seq: 1}.Append(nil), nil)
+			o.ReceiveFrom(Sender{ID: peer}, session.Renewal{Session: id, Epoch: 1, Seq: 1}.Append(nil), nil)
 			if told := o.told(peer); !slices.Contains(told, session.ReplyRenewed) || o.rounds == 0 {
 				o.t.Errorf("the peer was told %v, after %d rounds", told, o.rounds)
 			}
@@ -200,7 +200,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 			if left := o.Left(context.Background(), nil); left != nil || time.Since(began) > 0 {
 				o.t.Errorf("after Close it says %v, after %v", left, time.Since(began))
 			}
-			o.Receive(peer, nil, make([]byte, 100))
+			o.ReceiveFrom(Sender{ID: peer}, nil, make([]byte, 100))
 			o.Down(peer)
 			if len(o.inbox.inputs) != 0 {
 				o.t.Error("a closed keeper collects inputs")
@@ -287,7 +287,7 @@ func TestShellTimeGoesOn(t *testing.T) {
 		peer := nodeidtest.ID(1)
 		id := o.enter(peer)
 		for seq := range uint64(60) {
-			o.Receive(peer, session.Renewal{Session: id, Epoch: 1, Seq: seq + 1, Heard: seq}.Append(nil), nil)
+			o.ReceiveFrom(Sender{ID: peer}, session.Renewal{Session: id, Epoch: 1, Seq: seq + 1, Heard: seq}.Append(nil), nil)
 			time.Sleep(benchTTL / 2)
 			if s := o.Status(); s.Sessions != 1 || s.Attachments != 1 {
 				t.Fatalf("a session that is renewed has ended after %d renewals: %+v", seq, s)
@@ -318,7 +318,7 @@ func TestShellVouchesAndStamps(t *testing.T) {
 		for i, record := range []string{"false", "true"} {
 			c := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(i + 1)}, TTL: benchTTL,
 				Record: []byte(record)}
-			o.ReceiveUnder(nodeidtest.ID(uint64(i+1)), &capability.Capability{}, nil, c.Append(nil))
+			o.ReceiveFrom(Sender{ID: nodeidtest.ID(uint64(i + 1)), Rights: &capability.Capability{}}, nil, c.Append(nil))
 			synctest.Wait()
 		}
 		o.mu.Lock()

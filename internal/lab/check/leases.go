@@ -294,7 +294,7 @@ func (l *Leases) renews(v *leaseVoter, s *LeaseStep) error {
 		l.decided[leaseDecision{v.group, s.Session, s.Term}] = true
 		v.expiring[s.Session] = true
 		last := max(v.since, v.acked[s.Session])
-		if ttl, lives := v.ttls[s.Session]; lives && s.Clock < last+ttl-rounding {
+		if ttl, lives := v.ttls[s.Session]; lives && !s.Ended && s.Clock < last+ttl-rounding {
 			return broken(FullTTL, s, "its end is proposed %v after it could be renewed, and the TTL is %v", s.Clock-last, ttl)
 		}
 	case RenewTold:

@@ -57,7 +57,8 @@ const (
 	GrantApplied
 	EndApplied
 	// ExpireProposed and ExpireApplied: a voter proposes the end of a session in its term, and applies
-	// it. Session, Term: that of the decision, and that of the entry.
+	// it. Session, Term: that of the decision, and that of the entry; and Ended, if the process that
+	// has opened the session has ended, so that its TTL need not pass.
 	ExpireProposed
 	ExpireApplied
 	// GrantTold and RecallTold: a voter tells a client that a request is granted, and that another
@@ -92,6 +93,7 @@ type LeaseStep struct {
 	Named    []lockfsm.Range
 	Recalled []lockfsm.Number
 	Left     int
+	Ended    bool
 }
 
 // LeaseRule is a rule of model/lease.pml. The word RULE in the model names each of them.

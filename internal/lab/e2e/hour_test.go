@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"runtime"
 	"sync/atomic"
@@ -65,9 +66,15 @@ func (l *lines) reset() {
 	l.text.Reset()
 }
 
+// calm counts the fewest goroutines of two seconds, because some tasks begin one for a moment.
 func (f *fleet) calm(dials *atomic.Int64) calm {
-	synctest.Wait()
-	c := calm{leader: f.leader(), dials: dials.Load(), goroutines: runtime.NumGoroutine()}
+	goroutines := math.MaxInt
+	for range 50 {
+		time.Sleep(40 * time.Millisecond)
+		synctest.Wait()
+		goroutines = min(goroutines, runtime.NumGoroutine())
+	}
+	c := calm{leader: f.leader(), dials: dials.Load(), goroutines: goroutines}
 	c.term = f.nodes[c.leader].Status().Term
 	for _, n := range f.nodes {
 		c.sessions += fmt.Sprint(n.Client.Status().Session, " ")

@@ -77,7 +77,7 @@ var givenBack = map[string]string{
 // otherwise has the limits whose places nothing takes, by the reason.
 var otherwise = map[string]string{
 	size: "" +
-		"barrier.maxName cluster.maxLabelBytes cluster.maxRecordBytes " +
+		"barrier.maxName cluster.maxLabelBytes cluster.maxRecordBytes cluster.maxSiteBytes " +
 		"cluster/discovery.MaxAddrBytes cluster/discovery.maxErrorBytes " +
 		"cluster/discovery.maxListAddrs cluster/discovery.maxListBytes " +
 		"cluster/discovery.maxPathBytes cluster/founding.maxAddrBytes cluster/founding.maxList " +

@@ -21,6 +21,7 @@ import (
 const (
 	childEnv = "MORTISE_TEST_CHILD"
 	dirEnv   = "MORTISE_TEST_DIR" // directory of a durable child; empty means in memory
+	ttlEnv   = "MORTISE_TEST_TTL" // TTL of a child; empty means leaseTTL
 	leaseTTL = 2 * time.Second
 )
 
@@ -28,7 +29,7 @@ const (
 // order.
 type request struct {
 	ID   int
-	Op   string // lock, unlock, err, status or check
+	Op   string // lock, unlock, err, status or panic
 	Key  string
 	Lock int // the ID of the request that got the lock
 }
@@ -63,8 +64,12 @@ func runChild(config string) {
 	name, list, _ := strings.Cut(config, " ")
 	addresses := strings.Fields(list)
 	bind := addresses[0]
+	ttl := leaseTTL
+	if longer, err := time.ParseDuration(os.Getenv(ttlEnv)); err == nil {
+		ttl = longer
+	}
 	node, err := mortise.Start(context.Background(), mortise.Config{
-		Name: name, Bind: bind, Join: addresses, Replicas: len(addresses) - 1, SessionTTL: leaseTTL, Grace: -1,
+		Name: name, Bind: bind, Join: addresses, Replicas: len(addresses) - 1, SessionTTL: ttl, Grace: -1,
 		Dir: os.Getenv(dirEnv), Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name),
 	})
@@ -101,6 +106,8 @@ func (c *child) answer(r request) {
 		err = c.lock(r.Lock).Unlock(context.Background())
 	case "err":
 		err = c.lock(r.Lock).Err()
+	case "panic":
+		panic("a bug of the program")
 	case "status":
 		s := c.node.Status()
 		a.Leading, a.Leader, a.Waiting, a.Starved, a.Left = s.Leading, s.Leader, s.Waiting, s.Starved, s.LeaseFor

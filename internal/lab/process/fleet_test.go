@@ -26,6 +26,7 @@ type fleet struct {
 	t         *testing.T
 	addresses []string
 	dir       string // contains the instances' directories; empty means in memory
+	ttl       time.Duration
 	instances []*instance
 }
 
@@ -42,9 +43,11 @@ type instance struct {
 
 func startFleet(t *testing.T) *fleet { return startFleetIn(t, "") }
 
-func startFleetIn(t *testing.T, dir string) *fleet {
+func startFleetIn(t *testing.T, dir string) *fleet { return startFleetWith(t, dir, leaseTTL) }
+
+func startFleetWith(t *testing.T, dir string, ttl time.Duration) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: dir}
+	f := &fleet{t: t, dir: dir, ttl: ttl}
 	// All ports are taken before the first is released, so that they differ.
 	var taken []net.Listener
 	for tries := 0; len(f.addresses) < 3; tries++ {
@@ -80,6 +83,7 @@ func (f *fleet) start(i int) *instance {
 	n.cmd = exec.Command(os.Args[0])
 	n.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, n.name, f.addresses[i],
 		strings.Join(f.addresses, " ")))
+	n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%v", ttlEnv, f.ttl))
 	if f.dir != "" {
 		n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%s", dirEnv, filepath.Join(f.dir, n.name)))
 	}

@@ -104,8 +104,8 @@ func TestManyBirths(t *testing.T) {
 	}
 }
 
-// TestAsManyBirthsAsFit starts MORTISE_BIRTHS instances simultaneously, or as many as the memory and
-// the processors of this machine have room for.
+// TestAsManyBirthsAsFit starts MORTISE_BIRTHS instances simultaneously, or as many as the memory
+// and the processors of this machine have room for.
 func TestAsManyBirthsAsFit(t *testing.T) {
 	begin(t, alone)
 	n, err := strconv.Atoi(os.Getenv(birthsEnv))
@@ -114,8 +114,8 @@ func TestAsManyBirthsAsFit(t *testing.T) {
 	}
 	memory, processors := int(available(t)/4*3/birthBytes), birthsPerProcessor*runtime.NumCPU()
 	if room := min(memory, processors); room < n {
-		t.Logf("%d instances are started instead of %d: three quarters of the free memory have room for %d, the processors for %d",
-			room, n, memory, processors)
+		t.Logf("%d instances are started instead of %d: three quarters of the free memory have room for %d, the "+
+			"processors for %d", room, n, memory, processors)
 		n = room
 	}
 	births(t, n, time.Duration(n)*birthGoal)

@@ -8,6 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/keeper"
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
@@ -77,7 +78,7 @@ func (s *ownClient) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	case s.p.replica == nil:
 		return errLost
 	}
-	s.p.replica.asked(to.ID, renewals, commands)
+	s.p.replica.asked(keeper.Sender{ID: to.ID, Life: s.p.begins.Life}, renewals, commands)
 	return nil
 }
 

@@ -33,8 +33,8 @@ func (m *host) start() *proc {
 	p := newProc(w, m.machine)
 	m.told = w.told
 	cfg := founding.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
-	if d := m.disk; d != nil {
-		d.lives++
+	if p.begins = m.begin(); m.disk != nil {
+		d := m.disk
 		cfg.Durable, cfg.Life, cfg.Boot, cfg.Stored = true, d.lives, d.lives, d.state
 		if d.state != nil && d.state.Phase != founding.Newborn {
 			p.instance = d.state.Instance
@@ -53,6 +53,7 @@ func (m *host) start() *proc {
 		OwnState: p})
 	p.cluster = actor{p: p.life, turn: p.clusterTurn}
 	p.sessions.First, p.sessions.Most = newClient(p, w.cfg.TTL), mostOwn
+	p.sessions.First.core.Claims(p.begins.Since)
 	p.relist()
 	p.persist()
 	return p
@@ -65,6 +66,9 @@ func (m *host) crash(power bool) {
 		return
 	}
 	m.w.note("%s crashes, power failure: %v", m.name, power)
+	if power {
+		m.boots++
+	}
 	m.w.watch.died(p.life)
 	p.dead = true
 	m.proc, m.w.watch.running[m.id] = nil, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -27,7 +28,8 @@ type machine struct {
 
 	told int64 // MaxSessionBytes with which the process was started; zero means the default
 
-	gone bool // nothing runs on the machine until operators start it
+	boots int  // how often its power has failed
+	gone  bool // nothing runs on the machine until operators start it
 
 	disk     *disk     // nil means memory mode
 	instance nodeid.ID // ID of the last incarnation
@@ -44,6 +46,7 @@ type power interface {
 type disk struct {
 	state     *founding.State
 	lives     uint64
+	row       cluster.Row
 	log       *raftlog.MemoryStore // log of the replica with the raft ID id
 	group, id uint64
 	latency   time.Duration // average time of a sync
@@ -99,6 +102,17 @@ func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh b
 		return d.log, true
 	}
 	return d.log, false
+}
+
+// begin returns the number of the next start of a process, and which earlier ones have ended.
+func (m *machine) begin() cluster.Beginning {
+	d := m.disk
+	if d == nil {
+		return cluster.Beginning{Life: 1}
+	}
+	d.lives++
+	d.row = d.row.Next(fmt.Sprintf("boot %d of %s", m.boots, m.name), d.lives)
+	return cluster.Beginning{Life: d.lives, Since: d.row.Ended(d.lives)}
 }
 
 // needed reports whether the machine's disk has a removed replica whose vote may still be needed.

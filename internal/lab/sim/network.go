@@ -96,6 +96,7 @@ type identity struct {
 	instance    nodeid.ID
 	group, raft uint64
 	addr        string
+	life        uint64 // of its starts with one disk
 }
 
 func (n *network) at(addr string) *machine {

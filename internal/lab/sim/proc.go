@@ -20,6 +20,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // mostOwn is the largest number of sessions that the program of a process may have open. It is
@@ -40,6 +41,7 @@ type proc struct {
 	opened   int // how many sessions its program has begun to open
 
 	replica *ownReplica // may be nil
+	begins  cluster.Beginning
 }
 
 func newProc(w *site, m *machine) *proc {
@@ -71,7 +73,7 @@ func (p *proc) callSome() {
 }
 
 func (p *proc) identity() identity {
-	id := identity{instance: p.instance, group: p.group, addr: p.m.addr}
+	id := identity{instance: p.instance, life: p.begins.Life, group: p.group, addr: p.m.addr}
 	if p.replica != nil {
 		id.raft = p.replica.ID
 	}
@@ -99,7 +101,7 @@ func (p *proc) frame(e *end, f frame) {
 	case asks && r == nil:
 		_ = p.send(f.from.instance, "", frame{replies: session.NoVoter()})
 	case asks:
-		r.asked(f.from.instance, f.renewals, f.commands)
+		r.asked(keeper.Sender{ID: f.from.instance, Life: f.from.life}, f.renewals, f.commands)
 	}
 	if len(f.replies) > 0 {
 		p.sessions.Receive(f.from.instance, f.replies)

@@ -305,10 +305,10 @@ func (r *ownReplica) confirm(term, round uint64) {
 	r.log.post(func(clock.Time) { r.core.Confirm(term, round) })
 }
 
-func (r *ownReplica) asked(from nodeid.ID, renewals, commands []byte) {
+func (r *ownReplica) asked(by keeper.Sender, renewals, commands []byte) {
 	r.keeping.post(func(now clock.Time) {
 		r.p.w.watch.steps.renewalsCome(r.voter, renewals)
-		r.keeper.Receive(now, from, renewals, commands)
+		r.keeper.ReceiveFrom(now, by, renewals, commands)
 	})
 }
 

@@ -28,7 +28,8 @@ func newWatch(w *world) *watch {
 	seen := &sight{w: w, groups: map[uint64]*group{}, overs: map[sessionOf]bool{},
 		running: make([]*life, w.cfg.Machines)}
 	o := &watch{sight: seen, written: map[uint64]*written{}}
-	o.steps = leaseWatch{sight: seen, asked: map[sessionOf]bool{}}
+	o.steps = leaseWatch{sight: seen, asked: map[sessionOf]bool{}, opening: map[lockfsm.Nonce]*life{},
+		opened: map[sessionOf]*life{}}
 	o.steps.leases.Passes = recallPasses
 	o.stays = stayWatch{sight: seen, steps: &o.steps, reserved: map[lockfsm.Token]lockfsm.Token{}}
 	o.calls = newCallWatch(seen, &o.steps, &o.stays)

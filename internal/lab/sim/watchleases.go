@@ -18,6 +18,9 @@ type leaseWatch struct {
 	*sight
 	leases check.Leases
 	asked  map[sessionOf]bool // sessions that their client has closed
+	// opening has the process that has sent an Open, and opened the one that has opened a session.
+	opening map[lockfsm.Nonce]*life
+	opened  map[sessionOf]*life
 }
 
 // recallPasses is how many callers get a pass of a stay after its recall, see package stay.
@@ -61,6 +64,7 @@ func (o *leaseWatch) clientSends(of *lease, renewals, commands []byte) {
 		switch c.Kind {
 		case lockfsm.Open:
 			s.Kind = check.OpenSent
+			o.opening[c.Nonce] = of.p
 		case lockfsm.Attach:
 			s.Kind = check.AttachSent
 		case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
@@ -166,7 +170,9 @@ func (o *leaseWatch) keeperProposes(r *voter, term uint64, batch []byte) {
 		}
 		batch = rest
 		if c, err := lockfsm.Decode(one); err == nil && c.Kind == lockfsm.Expire {
-			o.voterStep(r, check.LeaseStep{Kind: check.ExpireProposed, Session: c.Session, Term: term})
+			by := o.opened[sessionOf{r.Group, c.Session}]
+			o.voterStep(r, check.LeaseStep{Kind: check.ExpireProposed, Session: c.Session, Term: term,
+				Ended: by != nil && by.dead})
 		}
 	}
 }
@@ -180,6 +186,7 @@ func (o *leaseWatch) leaseResult(r *voter, result *lockfsm.Result) {
 	switch result.Kind {
 	case lockfsm.Open:
 		s.Kind = check.OpenApplied
+		o.opened[sessionOf{r.Group, result.Session}] = o.opening[result.Nonce]
 	case lockfsm.Attach:
 		s.Kind = check.AttachApplied
 		for _, state := range result.States {

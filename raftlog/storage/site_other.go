@@ -1,0 +1,7 @@
+//go:build !linux
+
+package storage
+
+import "io"
+
+func siteOf(io.Closer) string { return "" }
