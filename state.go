@@ -76,8 +76,8 @@ const (
 	OutcomeForced  Outcome = "forced"  // ForceUnlock
 	OutcomeResumed Outcome = "resumed" // another session resumed it
 	// OutcomeExpired means that the group ended the session. In Event.Cause it also means that
-	// LockDelay, MaxHold or MaxIdle passed, that a client of an agent is gone, or that a later start of
-	// the holder's node has shown its end.
+	// LockDelay, MaxHold or MaxIdle passed, that a client of an agent is gone, or that a later start
+	// of the holder's node has shown its end.
 	OutcomeExpired   Outcome = "expired"
 	OutcomeRestarted Outcome = "restarted" // this instance began a new incarnation
 	OutcomeStopped   Outcome = "stopped"   // the node was closed

@@ -37,9 +37,9 @@ type Event struct {
 
 	Cause Outcome // set for EventFreed and EventLeft, but not in the state after an EventReset
 	// After ForceUnlock, By is the instance on which it was called, and Reason is its argument. If
-	// Request.MaxHold, Request.MaxIdle, the agent or a later start of the holder's node ended the hold,
-	// only Reason is set. If another session resumed the hold although its session had not ended, By is
-	// the holder of that session.
+	// Request.MaxHold, Request.MaxIdle, the agent or a later start of the holder's node ended the
+	// hold, only Reason is set. If another session resumed the hold although its session had not
+	// ended, By is the holder of that session.
 	By, Reason string
 
 	Data     []byte
@@ -150,11 +150,11 @@ func eventOf(e *query.Event) Event {
 
 // Audit returns the last 256 events in which a hold ended or lost its holder for one of these
 // reasons: force, a session that was not renewed in time, a later start of the holder's node,
-// Request.MaxHold, a client of an agent that is gone, or a Node.Resume while the session of the hold
-// had not ended. The oldest event comes first. In a full log a further event replaces the oldest one of the derived secret under
-// which the most events are, so that one secret cannot push out those of others. The events are
-// replicated state: they survive a change of leader, but not the end of the group. To keep all of
-// them, store the events that Watch reports.
+// Request.MaxHold, a client of an agent that is gone, or a Node.Resume while the session of the
+// hold had not ended. The oldest event comes first. In a full log a further event replaces the
+// oldest one of the derived secret under which the most events are, so that one secret cannot push
+// out those of others. The events are replicated state: they survive a change of leader, but not
+// the end of the group. To keep all of them, store the events that Watch reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err

@@ -100,7 +100,7 @@ const (
 	// the operator's instance or program, and How.Reason is the operator's reason.
 	Revoked Cause = 6
 	// Superseded: the node of the session has ended, as a later start of the same node has shown, and
-	// the TTL had not passed yet. How.By names that start, and How.Reason says how it is known.
+	// the TTL had not passed yet. How.Reason names that start.
 	Superseded Cause = 7
 )
 

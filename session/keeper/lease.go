@@ -183,5 +183,7 @@ func (l *leases) endClaimed() {
 	l.opened.claims = nil
 }
 
-// supersededBy is the reason in the audit log, after the words for the cause.
-func supersededBy(life uint64) []byte { return fmt.Appendf(nil, "start %d holds its directory", life) }
+// supersededBy is the reason in the audit log.
+func supersededBy(life uint64) []byte {
+	return fmt.Appendf(nil, "its node has ended, as start %d with its directory shows", life)
+}

@@ -254,5 +254,17 @@ func between() []Bug {
 			Breaks: "a program takes all leases of an agent over ten connections"},
 		{Name: "grant-without-a-client", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "a grant whose HTTP client is gone stays with its lease"},
+		{Name: "claim-without-upper-bound", Package: "session/keeper", Hazard: "none", Some: true,
+			Breaks: "a late Attach of a start that has ended ends the sessions of the start that runs"},
+		{Name: "all-starts-claimed", Package: "session/keeper", Hazard: "none", Some: true,
+			Breaks: "a start ends the sessions of one that may run on another machine"},
+		{Name: "claimed-before-all-are-known", Package: "session/keeper", Hazard: "none",
+			Breaks: "a new leader forgets what a start has proved, and waiters wait for the TTL"},
+		{Name: "directory-closed-before-the-locks", Package: "internal/instance", Hazard: "none", Some: true,
+			Breaks: "a start takes the locks of a node whose callers still hold them"},
+		{Name: "one-start-elsewhere-forgotten", Package: "cluster", Hazard: "none", Some: true,
+			Breaks: "a start proves the end of one on the machine from which the disk was taken by force"},
+		{Name: "any-file-system-proves", Package: "raftlog/storage", Hazard: "none", Some: true,
+			Breaks: "a lock on a shared or stacked file system proves the end of a process that runs"},
 	}
 }

@@ -172,7 +172,7 @@ func (o *leaseWatch) keeperProposes(r *voter, term uint64, batch []byte) {
 		if c, err := lockfsm.Decode(one); err == nil && c.Kind == lockfsm.Expire {
 			by := o.opened[sessionOf{r.Group, c.Session}]
 			o.voterStep(r, check.LeaseStep{Kind: check.ExpireProposed, Session: c.Session, Term: term,
-				Ended: by != nil && by.dead})
+				Ended: c.Cause == lockfsm.Superseded && by != nil && by.dead})
 		}
 	}
 }
