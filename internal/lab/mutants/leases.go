@@ -262,7 +262,7 @@ func between() []Bug {
 			Breaks: "a new leader forgets what a start has proved, and waiters wait for the TTL"},
 		{Name: "directory-closed-before-the-locks", Package: "internal/instance", Hazard: "none", Some: true,
 			Breaks: "a start takes the locks of a node whose callers still hold them"},
-		{Name: "one-start-elsewhere-forgotten", Package: "cluster", Hazard: "none", Some: true,
+		{Name: "one-start-elsewhere-forgotten", Package: "cluster", Hazard: "none",
 			Breaks: "a start proves the end of one on the machine from which the disk was taken by force"},
 		{Name: "any-file-system-proves", Package: "raftlog/storage", Hazard: "none", Some: true,
 			Breaks: "a lock on a shared or stacked file system proves the end of a process that runs"},
