@@ -15,7 +15,7 @@ import (
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
-	if n.ended {
+	if n.binding.ended {
 		return false
 	}
 	if r != nil && r.retired {

@@ -252,7 +252,7 @@ func (n *Instance) lookAtDisk(write bool) {
 	case errors.Is(err, raftlog.ErrHung):
 		n.passing(DiskHung, diskCause(err))
 	case transport.OutOfFiles(err):
-		n.files.warn(n.env.clock.Now(), n.logger,
+		n.warnings.files.warn(n.env.clock.Now(), n.logger,
 			"the directory cannot be checked, because this process has no free file descriptors: "+
 				transport.FreeFiles, "dir", n.config.Dir, "why", diskCause(err))
 	case err != nil:

@@ -54,7 +54,7 @@ func (in inbound) raft(r *ownReplica, from transport.Identity, f *transport.Fram
 			return
 		}
 		if is, ok := c.Voter(from.Raft); ok {
-			in.n.claims.warn(in.n.env.clock.Now(), in.n.logger,
+			in.n.warnings.claims.warn(in.n.env.clock.Now(), in.n.logger,
 				"an instance sends raft messages with the replica ID of another one, and they "+
 					"are dropped: stop the instance named here; if it is not yours, replace the secret",
 				"instance", from.Instance, "addr", from.Addr, "raft", nodeid.Hex(from.Raft), "of", is.Instance,

@@ -47,29 +47,16 @@ type Instance struct {
 
 	handOvers handOvers // owned by the goroutine that calls unreachable
 
-	busy      seldom // for the warning that the leader refuses queries
-	files     seldom // for the warning that the directory cannot be checked without a file descriptor
-	claims    seldom // for the warning that an instance sends another one's raft ID
+	warnings  warnings
 	grantable grantable
-	failed    atomic.Pointer[error]
 	// The error in unread says why the log of this voter cannot be used. Nil means that the log can
 	// be used or does not exist.
 	unread atomic.Pointer[error]
 
-	started   chan struct{} // closed when members is set or the start has failed
-	leaving   chan struct{} // closed when the instance begins to leave
-	leaveOnce sync.Once
-	shutting  atomic.Bool // shut was called; further calls wait for shutDone
-	shutDone  chan struct{}
-
-	// binding is held from a change of the replica or the key until this change is announced. It is
-	// never held across a wait.
-	binding sync.Mutex
-	ended   bool // guarded by binding; if true, bind accepts no replica
-
+	started    chan struct{} // closed when members is set or the start has failed
+	ending     ending
+	binding    binding
 	goroutines goroutines
-	open       context.Context // ends when Close is called
-	closing    context.CancelFunc
 }
 
 func (n *Instance) closeDir() error {
@@ -101,14 +88,20 @@ func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 // Background runs f on a goroutine that Close waits for. The context of f ends when Close is
 // called. After Close, Background does nothing and returns false.
 func (n *Instance) Background(f func(context.Context)) bool {
-	return n.spawn(func() { f(n.open) })
+	return n.spawn(func() { f(n.goroutines.open) })
 }
 
+// goroutines are those that the end of an instance waits for.
 type goroutines struct {
 	mu    sync.Mutex // guards ended and all.Go
 	ended bool
 	all   sync.WaitGroup
+
+	open    context.Context // ends when Close is called
+	closing context.CancelFunc
 }
+
+func (g *goroutines) begin() { g.open, g.closing = context.WithCancel(context.Background()) }
 
 func (g *goroutines) spawn(f func()) bool {
 	g.mu.Lock()
@@ -127,14 +120,46 @@ func (g *goroutines) end() {
 	g.all.Wait()
 }
 
-// Err returns nil while the instance can be used, and afterwards client.ErrClosed or the failure
-// that ended it.
-func (n *Instance) Err() error {
-	if err := n.failed.Load(); err != nil {
-		return *err
+// ending is how far the end of an instance has come. All methods are safe for concurrent use.
+type ending struct {
+	leaving   chan struct{} // closed when the instance begins to leave
+	leaveOnce sync.Once
+	shutting  atomic.Bool   // the parts are being stopped; further calls wait for shut
+	shut      chan struct{} // closed when the parts have stopped
+	why       atomic.Pointer[error]
+}
+
+func (e *ending) leave() { e.leaveOnce.Do(func() { close(e.leaving) }) }
+
+func (e *ending) isLeaving() bool {
+	select {
+	case <-e.leaving:
+		return true
+	default:
+		return false
+	}
+}
+
+// end ends the use of the instance, and reports whether this was the first call.
+func (e *ending) end(why error) bool { return e.why.CompareAndSwap(nil, &why) }
+
+func (e *ending) err() error {
+	if why := e.why.Load(); why != nil {
+		return *why
 	}
 	return nil
 }
+
+// binding is held from a change of the replica or the key until this change is announced. It is
+// never held across a wait.
+type binding struct {
+	sync.Mutex
+	ended bool // bind accepts no replica
+}
+
+// Err returns nil while the instance can be used, and afterwards client.ErrClosed or the failure
+// that ended it.
+func (n *Instance) Err() error { return n.ending.err() }
 
 // isMember reports whether this instance has a member's secret, and so neither votes nor serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
@@ -149,15 +174,6 @@ func (n *Instance) reach() string {
 // linked reports whether instance is this instance, or is connected to it by a stream.
 func (n *Instance) linked(instance nodeid.ID) bool {
 	return instance == n.instance() || n.port.Linked(instance)
-}
-
-func (n *Instance) isLeaving() bool {
-	select {
-	case <-n.leaving:
-		return true
-	default:
-		return false
-	}
 }
 
 // view returns what others may read of the replica, or nil if this instance has none.

@@ -64,7 +64,7 @@ func (n *Instance) rest(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-n.leaving:
+	case <-n.ending.leaving:
 		return false
 	}
 }

@@ -25,7 +25,7 @@ func (n *Instance) Leave(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, leaveTime)
 		defer cancel()
 	}
-	n.leaveOnce.Do(func() { close(n.leaving) })
+	n.ending.leave()
 	n.sessions.Leaving()
 	d, held := n.depart(ctx)
 	if held == nil {
@@ -121,10 +121,9 @@ func pause(ctx context.Context, d time.Duration) {
 // Close implements mortise's Node.Close: it stops the instance without waiting for locks, and
 // returns when everything that it has started has ended.
 func (n *Instance) Close() error {
-	closed := client.ErrClosed
-	n.failed.CompareAndSwap(nil, &closed)
-	n.closing()
-	n.leaveOnce.Do(func() { close(n.leaving) })
+	n.ending.end(client.ErrClosed)
+	n.goroutines.closing()
+	n.ending.leave()
 	err := n.shut()
 	n.goroutines.end()
 	return errors.Join(err, n.trace.Close())
@@ -134,17 +133,17 @@ func (n *Instance) Close() error {
 // closed last, after all locks have ended: its lock shows a later start that this one has ended,
 // see [storage.Dir.Site]. A second call waits for the first.
 func (n *Instance) shut() (err error) {
-	if !n.shutting.CompareAndSwap(false, true) {
-		<-n.shutDone
+	if !n.ending.shutting.CompareAndSwap(false, true) {
+		<-n.ending.shut
 		return nil
 	}
-	defer close(n.shutDone)
+	defer close(n.ending.shut)
 	n.sessions.Close()
 	if c := n.cluster(); c != nil {
 		err = c.Close()
 	}
 	n.binding.Lock()
-	n.ended = true
+	n.binding.ended = true
 	r := n.replica.Swap(nil)
 	n.binding.Unlock()
 	if r != nil {
@@ -157,7 +156,7 @@ func (n *Instance) shut() (err error) {
 // fail ends the instance permanently, including its locks and its membership. The process
 // continues.
 func (n *Instance) fail(err error) {
-	if n.failed.CompareAndSwap(nil, &err) {
+	if n.ending.end(err) {
 		n.logger.Error("this node has failed and holds nothing any more", "why", err)
 		n.spawn(func() { _ = n.shut() })
 	}

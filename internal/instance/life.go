@@ -107,7 +107,8 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 	if r == nil {
 		return voters.Facts{}, 0, false
 	}
-	own, survey := replica.Own{Settings: n.config.Group, Durable: n.dir != nil, Leaving: n.isLeaving()}, r.log.Survey()
+	survey := r.log.Survey()
+	own := replica.Own{Settings: n.config.Group, Durable: n.dir != nil, Leaving: n.ending.isLeaving()}
 	return r.core.Facts(n.env.clock.Now(), own, &survey, n.linked)
 }
 

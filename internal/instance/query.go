@@ -22,7 +22,7 @@ func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method
 	}
 	a, err := queries.Ask(ctx, query.NewQueryClient(conn), method, q)
 	if errors.Is(err, replica.ErrBusy) {
-		n.busy.warn(n.env.clock.Now(), n.logger,
+		n.warnings.busy.warn(n.env.clock.Now(), n.logger,
 			"the leader refuses a query for now, and it is repeated with pauses", "why", err)
 	}
 	return a, err

@@ -10,6 +10,13 @@ import (
 
 const seldomEvery = time.Minute
 
+// warnings are repeated seldom.
+type warnings struct {
+	busy   seldom // that the leader refuses queries
+	files  seldom // that the directory cannot be checked without a file descriptor
+	claims seldom // that an instance sends another one's raft ID
+}
+
 // seldom logs a warning at most once per seldomEvery. The zero value is ready to use. It is safe
 // for concurrent use.
 type seldom struct{ last atomic.Int64 } // last is a clock.Time; zero means never

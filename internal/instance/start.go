@@ -24,10 +24,11 @@ func New(config Config) *Instance {
 	env := envOf(config.World)
 	n := &Instance{
 		config: config, env: env, logger: config.Logger,
-		self: config.Self, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
+		self: config.Self, started: make(chan struct{}),
 	}
+	n.ending.leaving, n.ending.shut = make(chan struct{}), make(chan struct{})
 	n.sessions.Most = maxOwnSessions
-	n.open, n.closing = context.WithCancel(context.Background())
+	n.goroutines.begin()
 	n.disk.news = make(chan struct{}, 1)
 	return n
 }

@@ -319,7 +319,7 @@ func TestThePictureIsWhole(t *testing.T) {
 		want.Disks = []FaultyDisk{{Name: n.instance().String(), Instance: n.instance().String(), DiskFault: *n.disk.passes}}
 		compare("its log cannot be read", want)
 		unread, failed := errors.New("another"), client.ErrClosed
-		n.failed.Store(&failed)
+		n.ending.end(failed)
 		want.Unread, want.BadDisk, want.Err = unread, false, failed
 		compare("it has failed", want)
 		n.dir = nil

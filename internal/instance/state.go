@@ -27,7 +27,7 @@ func (n *Instance) Client() *client.Client { return n.client }
 func (n *Instance) Tracer() *trace.Tracer { return n.trace }
 
 // Leaving returns a channel that is closed when the instance begins to leave or is closed.
-func (n *Instance) Leaving() <-chan struct{} { return n.leaving }
+func (n *Instance) Leaving() <-chan struct{} { return n.ending.leaving }
 
 // Spawn runs f on a goroutine that Close waits for, and returns true. After Close it does nothing
 // and returns false.

@@ -22,7 +22,7 @@ func (n *Instance) watchDisk() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.spawn(func() {
-		<-n.shutDone
+		<-n.ending.shut
 		cancel()
 	})
 	n.spawn(func() {

@@ -260,7 +260,7 @@ func (c recordedClient) Receive(from nodeid.ID, b []byte) {
 	c.note("%s.Receive(%s, %s)", c.name, from, b)
 }
 func (c recordedClient) Down(peer nodeid.ID) { c.note("%s.Down(%s)", c.name, peer) }
-func (c recordedClient) Leaving()            { c.note("%s.Leaving(%v)", c.name, c.n.isLeaving()) }
+func (c recordedClient) Leaving()            { c.note("%s.Leaving(%v)", c.name, c.n.ending.isLeaving()) }
 func (c recordedClient) Close()              { c.note("%s.Close()", c.name) }
 
 func (c recordedClient) Status() client.Status {
