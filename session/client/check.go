@@ -18,7 +18,7 @@ func (c *Core) Check() error {
 			switch r.stage {
 			case stageWaiting:
 				waiting++
-				keyBytes += len(r.Key)
+				keyBytes += r.bytes()
 				if r.Try {
 					tries++
 				}

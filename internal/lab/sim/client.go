@@ -44,7 +44,9 @@ func (s *ownClient) turn(now clock.Time) clock.Time {
 	before := s.deadline
 	s.stays.Tick(now)
 	s.stays.Carry(direct{posting{s}})
-	if s.core.Turn(now, s) {
+	again := s.core.Turn(now, s)
+	s.p.w.must(s.core.Check())
+	if again {
 		s.owner.rouse()
 	}
 	if s.deadline != before {

@@ -80,6 +80,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	to := r.outlets()
 	r.keeping.turn = func(now clock.Time) clock.Time {
 		r.keeper.Turn(now, to)
+		w.must(r.keeper.Check())
 		return r.keeper.Next()
 	}
 	var trace raftlog.RaftTracer
