@@ -136,7 +136,7 @@ var endsNothing = map[string]string{
 	"Node.Recover": "it may only be called in a group without a leader",
 	"Node.Format":  "it reads nothing", "Node.LogValue": "it reads nothing", "Session.TTL": "it reads a value",
 	"Lock.Key": "it reads a value", "Lock.Token": "it reads a value", "Lock.Err": "all other methods of Lock call it",
-	"Lock.Wanted": "it returns a channel",
+	"Lock.Wanted": "it returns a channel", "Lock.Beat": "it only counts",
 }
 
 // used calls do with a lock, and gives it up.
