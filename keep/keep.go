@@ -47,10 +47,11 @@ const labelledValue = 700
 //
 // The context of fn ends with the hold, with ctx, or when the node leaves. fn must then end what it
 // has started and return. If only the hold has ended, Run acquires the lock again. That includes
-// the end by Request.MaxHold. With Request.JeopardyGrace, Run first waits until the doubt ends. If
-// the hold is good again, Run calls fn again, with the same lock. If fn returns an error before its
-// context has ended, Run unlocks, calls [Options].Report, and acquires the lock again after a
-// pause, which ends early only with ctx.
+// the end by Request.MaxHold, and by Request.MaxIdle when fn has not called Lock.Beat. With
+// Request.JeopardyGrace, Run first waits until the doubt ends. If the hold is good again, Run calls
+// fn again, with the same lock. If fn returns an error before its context has ended, Run unlocks,
+// calls [Options].Report, and acquires the lock again after a pause, which ends early only with
+// ctx.
 //
 // To let other requests go first, fn ends its work, calls Unlock on the lock and returns: Run then
 // waits at the end of the queue. With Request.Notice, Lock.Wanted tells when. If fn panics or calls

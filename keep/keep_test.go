@@ -167,38 +167,39 @@ func TestAFailureIsReportedAndRepeated(t *testing.T) {
 	})
 }
 
-// A hold that MaxHold ends is acquired again, and other requests come between.
+// A hold that MaxHold or MaxIdle ends is acquired again, and other requests come between.
 func TestMaxHoldLetsOthersIn(t *testing.T) {
-	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
-		var order []string
-		var mu sync.Mutex
-		var all sync.WaitGroup
-		for _, name := range []string{"a", "b"} {
-			turns := 0
-			all.Go(func() {
-				request := mortise.Request{Key: "k", MaxHold: time.Minute}
-				err := keep.Run(t.Context(), c.Node(0), request, keep.Options{},
-					func(ctx context.Context, l *mortise.Lock) error {
-						mu.Lock()
-						order = append(order, name)
-						mu.Unlock()
-						if turns++; turns == 3 {
-							return nil
-						}
-						<-ctx.Done()
-						return ctx.Err()
-					})
-				if err != nil {
-					t.Error(err)
-				}
-			})
-			time.Sleep(time.Second)
-		}
-		all.Wait()
-		if got := strings.Join(order, ""); got != "ababab" {
-			t.Errorf("worked in the order %s", got)
-		}
-	})
+	for _, request := range []mortise.Request{{Key: "k", MaxHold: time.Minute}, {Key: "k", MaxIdle: time.Minute}} {
+		inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
+			var order []string
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			for _, name := range []string{"a", "b"} {
+				turns := 0
+				all.Go(func() {
+					err := keep.Run(t.Context(), c.Node(0), request, keep.Options{},
+						func(ctx context.Context, l *mortise.Lock) error {
+							mu.Lock()
+							order = append(order, name)
+							mu.Unlock()
+							if turns++; turns == 3 {
+								return nil
+							}
+							<-ctx.Done()
+							return ctx.Err()
+						})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+				time.Sleep(time.Second)
+			}
+			all.Wait()
+			if got := strings.Join(order, ""); got != "ababab" {
+				t.Errorf("%+v: worked in the order %s", request, got)
+			}
+		})
+	}
 }
 
 func TestALongHoldSaysThatItIsOne(t *testing.T) {
