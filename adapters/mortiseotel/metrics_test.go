@@ -82,8 +82,8 @@ func members(n *mortise.Node) int {
 func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	r := newRig(t)
 	// An alert rule notices an increase only if the series existed before the increase.
-	for _, reason := range []string{"lease", "overdue", "forced", "expired"} {
-		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 8 ||
+	for _, reason := range []string{"lease", "overdue", "idle", "forced", "expired"} {
+		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 9 ||
 			r.value(t, "mortise_lock_losses_total", "reason", reason) != 0 {
 			t.Fatalf("%v", f)
 		}
