@@ -210,6 +210,14 @@ func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, e
 	return look(ctx, a.n, query.QueryClient.Evict, q)
 }
 
+// EndSession ends a session on behalf of the client named in q.By, which has the root secret.
+func (a admin) EndSession(ctx context.Context, q *query.EndSessionRequest) (*query.Held, error) {
+	if err := queries.CheckEndSession(q); err != nil {
+		return nil, err
+	}
+	return look(ctx, a.n, query.QueryClient.EndSession, q)
+}
+
 func (a admin) Recover(ctx context.Context, q *query.RecoverRequest) (*query.RecoverAnswer, error) {
 	return &query.RecoverAnswer{}, a.n.Recover(ctx, q.Group)
 }

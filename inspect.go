@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
@@ -266,6 +267,34 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 		return false, err
 	}
 	seen, err := look(ctx, n, query.QueryClient.Evict, q)
+	return seen.GetHeld(), err
+}
+
+// EndSession ends the session with this ID, as Sessions reports it, and with it all its holds and
+// requests. It is for operators, after they have found that a process hangs or runs where it should
+// not. The holds end as in an expiry: a hold with Request.LockDelay stays for that delay. When the
+// session's instance is notified, [Lock.Err] of each of its locks returns an error that wraps
+// [ErrLost]. Until then the code of the holders may continue, and a sticky lock ([Node.LockSticky])
+// may be granted to its callers: until that instance is notified, and at the latest until its lease
+// ends. Only tokens protect the resources. If you can, stop the process first. The leader logs the
+// call, and [Node.Audit] reports it with the reason and the name of this instance.
+//
+// The instance goes on: it opens another session. Only an instance with the root secret can call
+// EndSession; another gets a [NotAllowedError].
+//
+// EndSession returns true if this call ended the session, and false if there was no such session,
+// or if it had expired before and holds only locks that a delay keeps. After another error the
+// session may have ended; call EndSession once more.
+func (n *Node) EndSession(ctx context.Context, session, reason string) (ended bool, err error) {
+	id, err := strconv.ParseUint(session, 10, 64)
+	if err != nil {
+		return false, fmt.Errorf("%w: %q is no ID of a session; Sessions reports the IDs", ErrBadRequest, session)
+	}
+	q := &query.EndSessionRequest{Session: id, By: []byte(n.config.Name), Reason: []byte(reason)}
+	if err := queries.CheckEndSession(q); err != nil {
+		return false, err
+	}
+	seen, err := look(ctx, n, query.QueryClient.EndSession, q)
 	return seen.GetHeld(), err
 }
 

@@ -31,7 +31,7 @@ import (
 //	data         Get, Put, IDs
 //	who holds    Peek, List, Watch, Ahead, Check, Sessions, Audit
 //	the cluster  Status, Health, Members
-//	operators    ForceUnlock, Recover
+//	operators    ForceUnlock, EndSession, Recover
 type Node struct {
 	config Config // without secrets
 

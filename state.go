@@ -73,7 +73,7 @@ const (
 	OutcomeLease   Outcome = "lease"   // this and the next: Hooks.Lost; the lease was not renewed in time
 	OutcomeOverdue Outcome = "overdue" // Request.MaxHold
 	OutcomeIdle    Outcome = "idle"    // Request.MaxIdle
-	OutcomeForced  Outcome = "forced"  // ForceUnlock
+	OutcomeForced  Outcome = "forced"  // ForceUnlock; in Event.Cause also EndSession
 	OutcomeResumed Outcome = "resumed" // another session resumed it
 	// OutcomeExpired means that the group ended the session. In Event.Cause it also means that
 	// LockDelay, MaxHold or MaxIdle passed, that a client of an agent is gone, or that a later start

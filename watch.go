@@ -129,7 +129,7 @@ func eventOf(e *query.Event) Event {
 		Cause: map[lockfsm.Cause]Outcome{
 			lockfsm.Released: OutcomeReleased, lockfsm.Expired: OutcomeExpired, lockfsm.Closed: OutcomeClosed,
 			lockfsm.Evicted: OutcomeForced,
-			lockfsm.Resumed: OutcomeResumed, lockfsm.Superseded: OutcomeExpired,
+			lockfsm.Resumed: OutcomeResumed, lockfsm.Revoked: OutcomeForced, lockfsm.Superseded: OutcomeExpired,
 		}[lockfsm.Cause(e.Cause)],
 	}
 	if e.At != 0 {

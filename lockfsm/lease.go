@@ -108,7 +108,7 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	m.history.setCause(Expired, nil)
 	if c.cause != 0 {
 		res.Evicted = m.answer.evict(Eviction{Session: s.id, Record: s.record, By: copied(c.record),
-			Reason: copied(c.value)})
+			Reason: copied(c.value), Cause: c.cause})
 		m.history.setCause(c.cause, &How{By: res.Evicted.By, Reason: res.Evicted.Reason})
 	}
 	counted := time.Duration(0)

@@ -164,7 +164,8 @@ type Result struct {
 	// which the hold was moved. The hold stays for TTL.
 	Detached SessionID
 	// Evicted describes the request that was ended by an Evict, or whose hold an Acquire has
-	// resumed. With Done and an Expire with a Cause, it has only Session, Record, By and Reason.
+	// resumed. With Done and an Expire with a Cause, it has only Session, Record, By, Reason and
+	// Cause.
 	Evicted *Eviction
 	// Data is set if Code is Changed, or if Code is Done and the command is a Put. It is the present
 	// data of the key, or zero. It stays valid and must not be changed.
@@ -202,6 +203,8 @@ type Eviction struct {
 	Taker []byte
 	// Live reports that the hold was resumed from another session that was not gone.
 	Live bool
+	// Cause is that of an Expire, or zero.
+	Cause Cause
 }
 
 // Clone returns a copy that stays valid. The copy shares only Data with the machine, which never

@@ -525,7 +525,7 @@ func (t *twin) evict(c Command, r *Result) {
 			}
 			t.tick()
 			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record,
-				c.Record, c.Value, nil, false}
+				c.Record, c.Value, nil, false, 0}
 			t.drop(func(o twinEntry) bool { return o.place == e.place })
 			t.sweep()
 			t.settle()
@@ -627,7 +627,7 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 			return
 		}
 		r.Evicted = &Eviction{e.session, e.number, c.Token, c.Key, of.info.Record, nil, nil,
-			s.info.Record, !of.gone && of != s}
+			s.info.Record, !of.gone && of != s, 0}
 		e.session, e.number, e.owner, e.token, e.since, e.notice, e.told = s.id, c.Number, c.Owner, Token(t.tick()),
 			t.wall, c.Notice, false
 		e.seq, e.resumed = 0, true
@@ -748,7 +748,7 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 		}
 	case Close, Expire:
 		if c.Cause != 0 {
-			r.Evicted = &Eviction{Session: s.id, Record: s.info.Record, By: c.Record, Reason: c.Value}
+			r.Evicted = &Eviction{Session: s.id, Record: s.info.Record, By: c.Record, Reason: c.Value, Cause: c.Cause}
 		}
 		if c.Kind == Expire && t.linger(s, r) {
 			return

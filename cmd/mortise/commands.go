@@ -76,6 +76,12 @@ func ofTheGroup() []command {
 			options:  withOptions(membersFlags, sessions),
 		},
 		{
+			name: "session", args: "end ID --reason TEXT",
+			about:    "end a session with all its locks, if its process hangs or runs where it should not",
+			examples: "session end 4611686018427388141 --reason \"orders-2 is unreachable and holds jobs\"",
+			options:  withOptions(sessionFlags, endSession),
+		},
+		{
 			name:     "status",
 			about:    "the group as every instance sees it",
 			examples: "status -join orders-0:7947,orders-1:7947 -secret-file /run/secrets/lock",

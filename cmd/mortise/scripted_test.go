@@ -190,6 +190,10 @@ func (s *scripted) Put(_ context.Context, q *query.PutRequest) (*query.PutAnswer
 	return &query.PutAnswer{Revision: q.Revision + 100}, nil
 }
 
+func (s *scripted) EndSession(_ context.Context, q *query.EndSessionRequest) (*query.Held, error) {
+	return &query.Held{Held: q.Session != 42}, nil
+}
+
 func (s *scripted) Recover(context.Context, *query.RecoverRequest) (*query.RecoverAnswer, error) {
 	return &query.RecoverAnswer{}, nil
 }
@@ -236,6 +240,10 @@ data put -revision 7 data x
 data rm data
 unlock --force hot --token 41 --reason r
 unlock --force hot --token 42 --reason r
+session end 41 --reason r
+session end 42 --reason r
+session end -o json 41 --reason r
+session end x --reason r
 unlock --force -o json hot --token 41 --reason r
 unlock --force h --all --reason r
 members

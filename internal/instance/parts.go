@@ -87,6 +87,7 @@ type leases interface {
 	ReceiveFrom(by keeper.Sender, renewals, commands []byte)
 	Down(peer nodeid.ID)
 	AllBound()
+	ProposeEnd(term uint64, e keeper.Ending)
 	Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration
 	Close()
 }

@@ -168,6 +168,10 @@ func (r *ownReplica) Answering(result *lockfsm.Result) {
 			uint64(e.Token), "holder", replica.HolderName(e.Record, e.Session), "by",
 			replica.HolderName(e.Taker, result.Session))
 	}
+	if e := result.Evicted; e != nil && e.Cause == lockfsm.Revoked {
+		r.node.logger.Warn("a session was ended by an operator", "session", uint64(e.Session), "holder",
+			replica.HolderName(e.Record, e.Session), "by", string(e.By), "reason", string(e.Reason))
+	}
 	if result.Budget != 0 {
 		r.warnNoRoom(result)
 	}
@@ -230,7 +234,9 @@ func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.A
 		return nil, replica.ErrNoLead
 	}
 	<-r.started
-	if command, changes := q.Command(one.Number); !changes {
+	if q.Op == replica.OpEnd {
+		r.keeper.ProposeEnd(role.Term, q.Ending(one.Number))
+	} else if command, changes := q.Command(one.Number); !changes {
 		r.log.Confirm(role.Term, replica.QuestionRound|one.Number)
 	} else if !r.log.Propose(role.Term, command.Append(r.stamp(&q))) {
 		return nil, replica.ErrBusy

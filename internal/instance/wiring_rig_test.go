@@ -413,6 +413,7 @@ func (k recordedKeeper) Yield(lockfsm.SessionID, lockfsm.Number) { k.note("keepe
 func (k recordedKeeper) Confirmed(_, _ uint64)                   { k.note("keeper.Confirmed()") }
 func (k recordedKeeper) Searched(uint64, lockfsm.Search)         { k.note("keeper.Searched()") }
 func (k recordedKeeper) ProposeRaise(uint64, uint32)             { k.note("keeper.ProposeRaise()") }
+func (k recordedKeeper) ProposeEnd(uint64, keeper.Ending)        { k.note("keeper.ProposeEnd()") }
 func (k recordedKeeper) Down(peer nodeid.ID)                     { k.note("keeper.Down(%s)", peer) }
 func (k recordedKeeper) AllBound()                               { k.note("keeper.AllBound()") }
 func (k recordedKeeper) Close()                                  { k.note("keeper.Close()") }

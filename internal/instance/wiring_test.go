@@ -553,10 +553,10 @@ func TestTheDirectoryIsClosedLast(t *testing.T) {
 var read = []string{"client.Status", "port.Linked", "port.Met", "port.To", "cluster.Voter", "cluster.Status",
 	"cluster.Report", "log.Survey", "log.Status", "keeper.Left"}
 
-// ofCore are the calls of a replica's core, and not of the wiring.
+// ofCore are the calls of a replica's core, and of the answer to a question, and not of the wiring.
 var ofCore = []string{"cluster.Log", "cluster.Configured", "cluster.Applied", "cluster.BornApplied", "cluster.Adopt",
 	"keeper.Leads", "keeper.Applied", "keeper.Yield", "keeper.Confirmed", "keeper.Searched", "keeper.ProposeAdopt",
-	"keeper.ProposeRaise", "raftlog.Deferrable", "raftlog.Queued", "raftlog.Digest"}
+	"keeper.ProposeRaise", "keeper.ProposeEnd", "raftlog.Deferrable", "raftlog.Queued", "raftlog.Digest"}
 
 // asks are the methods of an instance that only read, or start what their caller gives them.
 var asks = []string{"Start", "Client", "Clients", "Tracer", "Leaving", "Spawn", "Background", "Now", "Wall", "Random",

@@ -19,7 +19,27 @@ const maxByBytes = 128 // also the limit of the name of an instance
 // texts of q are kept in the group's state, and shown to every operator. So the instance that sends
 // q checks them for its caller, and the leader checks them again.
 func CheckEvict(q *query.EvictRequest) error {
-	by, reason := string(q.By), string(q.Reason)
+	if err := checkForce(string(q.By), string(q.Reason)); err != nil {
+		return err
+	}
+	if q.Token == 0 {
+		return fmt.Errorf("%w: no hold has token 0; Peek reports the token of the holder", ErrBadRequest)
+	}
+	return nil
+}
+
+// CheckEndSession is like CheckEvict, for the end of a session.
+func CheckEndSession(q *query.EndSessionRequest) error {
+	if err := checkForce(string(q.By), string(q.Reason)); err != nil {
+		return err
+	}
+	if q.Session == 0 {
+		return fmt.Errorf("%w: no session has the ID 0; Sessions reports the IDs", ErrBadRequest)
+	}
+	return nil
+}
+
+func checkForce(by, reason string) error {
 	switch {
 	case by == "" || len(by) > maxByBytes || !plain.Is(by):
 		return fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,
@@ -29,8 +49,6 @@ func CheckEvict(q *query.EvictRequest) error {
 			lockfsm.MaxValueBytes)
 	case !plain.Is(reason):
 		return fmt.Errorf("%w: the reason of a forced end, %q, %s", ErrBadRequest, reason, plain.NotText)
-	case q.Token == 0:
-		return fmt.Errorf("%w: no hold has token 0; Peek reports the token of the holder", ErrBadRequest)
 	}
 	return nil
 }

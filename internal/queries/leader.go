@@ -129,6 +129,16 @@ func (l leader) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, 
 		Reason: string(q.Reason), Rights: RightsOf(ctx)})
 }
 
+// EndSession needs the right root, which only a full instance has: see Allowed.
+func (l leader) EndSession(ctx context.Context, q *query.EndSessionRequest) (*query.Held, error) {
+	if err := CheckEndSession(q); err != nil {
+		return nil, err
+	}
+	by := proved(q.Origin, RightsOf(ctx), string(q.By))
+	return l.held(ctx, replica.Question{Op: replica.OpEnd, Session: lockfsm.SessionID(q.Session), By: by,
+		Reason: string(q.Reason)})
+}
+
 func (l leader) Get(ctx context.Context, q *query.KeyRequest) (*query.Data, error) {
 	a, err := l.answer(ctx, replica.Question{Op: replica.OpGet, Key: string(q.Key)})
 	if err != nil {

@@ -130,6 +130,8 @@ func TestEachQuestionIsCarriedWhole(t *testing.T) {
 				Value: []byte("v"), Asker: nodeidtest.ID(5)}, &query.PutAnswer{Code: put.Code, Budget: put.Budget}},
 			"Reserve": {asking(query.QueryClient.Reserve, &query.ReserveRequest{Count: 12}),
 				replica.Question{Op: replica.OpReserve, After: 12}, &query.Reserved{Code: put.Code, First: 51}},
+			"EndSession": {asking(query.QueryClient.EndSession, &query.EndSessionRequest{Session: 7, By: []byte("by"),
+				Reason: []byte("why")}), replica.Question{Op: replica.OpEnd, Session: 7, By: "by", Reason: "why"}, held},
 			"Evict": {asking(query.QueryClient.Evict, &query.EvictRequest{Key: key, Token: 13, By: []byte("by"),
 				Reason: []byte("why")}), replica.Question{Op: replica.OpEvict, Key: "key", Token: 13, By: "by",
 				Reason: "why"}, held},

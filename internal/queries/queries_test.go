@@ -116,6 +116,9 @@ func questions() map[string]rule {
 		query.Query_Reserve_FullMethodName: {&query.ReserveRequest{Count: 1}, "lock", "*", "lock *", true, false},
 		query.Query_Evict_FullMethodName: {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true,
 			false},
+		query.Query_EndSession_FullMethodName: {&query.EndSessionRequest{Session: 7}, "root", "", "", true, false},
+		query.Admin_EndSession_FullMethodName: {&query.EndSessionRequest{Session: 7}, "root", "", "", true, true},
+
 		query.Query_Ends_FullMethodName:     {&query.StateRequest{}, "read", "*", any, true, false},
 		query.Query_Names_FullMethodName:    {&query.StateRequest{}, "read", "*", any, true, false},
 		query.Query_Sessions_FullMethodName: {&query.PageRequest{}, "read", "*", any, true, false},

@@ -14,7 +14,7 @@ import (
 type Answer struct {
 	Locks []lockfsm.LockInfo
 	Left  map[lockfsm.SessionID]time.Duration // time until each session ends
-	// for a Check: the hold exists; for an Evict: the hold existed and has ended
+	// for a Check: the hold exists; for an Evict or an End: the hold or session existed and has ended
 	Held bool
 	Next lockfsm.Cursor
 	More bool

@@ -99,6 +99,7 @@ func TestEachOpHasItsAnswer(t *testing.T) {
 		OpValue: {Question{Key: "k", Token: uint64(held), After: 1, Value: []byte("new")}, func(a *Answer) bool {
 			return a.Code == lockfsm.Done
 		}},
+		OpEnd:     {Question{Session: 42}, func(a *Answer) bool { return a.Code == lockfsm.NoSession && !a.Held }},
 		OpReserve: {Question{After: 7}, func(a *Answer) bool { return a.First != 0 }},
 		OpEvict: {Question{Key: "k", Token: uint64(all.Queue[1].Token), By: "test", Reason: "test"}, func(a *Answer) bool {
 			return a.Held
@@ -115,7 +116,9 @@ func TestEachOpHasItsAnswer(t *testing.T) {
 		}
 		row.question.Op = op
 		one := ask(t, q, row.question)
-		if command, changes := one.question.Command(one.Number); changes {
+		if e := one.question.Ending(one.Number); op == OpEnd {
+			apply(lockfsm.Command{Kind: lockfsm.Expire, Session: e.Session, Number: e.Number, Cause: e.Cause})
+		} else if command, changes := one.question.Command(one.Number); changes {
 			apply(command)
 		} else {
 			c.Confirmed(2, QuestionRound|one.Number)

@@ -8,6 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // Timeouts and limits of questions.
@@ -39,6 +40,7 @@ const (
 	OpList     Op = "list"
 	OpCheck    Op = "check"
 	OpEvict    Op = "evict"
+	OpEnd      Op = "end" // ends a session; the keeper proposes it
 	OpPut      Op = "put"
 	OpValue    Op = "value" // changes the value of a hold
 	OpReserve  Op = "reserve"
@@ -63,13 +65,14 @@ var ErrBusy = errors.New("mortise: the leader has too many queries at once")
 // Question is a query about the state, or a request to change it.
 type Question struct {
 	Op         Op
-	For        fair.Identity    // the user whose question it is
-	Key        string           // key or key prefix
-	Prefixes   lockfsm.Prefixes // for a Watch and Events
-	Token      uint64           // with OpPut: of the hold that guards it; zero means none
-	Lock       string           // with OpPut: the key of that hold
-	By, Reason string           // cause of an Evict
-	Asker      nodeid.ID        // with OpValue: the proved ID of the instance that asks
+	For        fair.Identity     // the user whose question it is
+	Key        string            // key or key prefix
+	Prefixes   lockfsm.Prefixes  // for a Watch and Events
+	Token      uint64            // with OpPut: of the hold that guards it; zero means none
+	Lock       string            // with OpPut: the key of that hold
+	By, Reason string            // cause of an Evict or an End
+	Session    lockfsm.SessionID // for an End
+	Asker      nodeid.ID         // with OpValue: the proved ID of the instance that asks
 	Next       lockfsm.Cursor
 	// Rights are, with OpEvict, those of the program that asks, and with OpValue those that the
 	// connection of Asker proves. Nil means a full instance.
@@ -83,6 +86,12 @@ type Question struct {
 	Value []byte
 
 	From lockfsm.SessionCursor // for Sessions and Members: the start of the page
+}
+
+// Ending returns what the keeper ends for an End. number is the number of the question.
+func (q *Question) Ending(number uint64) keeper.Ending {
+	return keeper.Ending{Session: q.Session, Cause: lockfsm.Revoked, By: []byte(q.By), Reason: []byte(q.Reason),
+		Number: lockfsm.Number(number)}
 }
 
 // Command returns the command for the log if the question is a change. number is the number of the

@@ -182,8 +182,8 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers the question of an Evict, a Put, a SetValue or a Reserve with the result of the
-// command. A command of an earlier term has no question.
+// changed answers the question of an Evict, an End, a Put, a SetValue or a Reserve with the result
+// of the command. A command of an earlier term has no question.
 func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	one := s.take(uint64(result.Number))
 	if one == nil {
@@ -191,7 +191,11 @@ func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	}
 	a := &one.answer
 	a.Data, a.Code, a.Budget, a.First = result.Data, result.Code, result.Budget, uint64(result.Token)
-	switch result.Code {
+	code := result.Code
+	if code == lockfsm.NoSession && one.question.Op == OpEnd {
+		code = lockfsm.Finished // there is no such session any more
+	}
+	switch code {
 	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget,
 		lockfsm.OverSessionBudget, lockfsm.NotHeld:
 	case lockfsm.Done, lockfsm.Finished:

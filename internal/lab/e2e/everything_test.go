@@ -112,6 +112,10 @@ var everyCall = []struct {
 		_, err := n.ForceUnlock(ctx, key, 1, "a test")
 		return err
 	}},
+	{"Node.EndSession", func(ctx context.Context, n *node, _ string) error {
+		_, err := n.EndSession(ctx, "1", "a test")
+		return err
+	}},
 	{"Node.Get Node.Put", func(ctx context.Context, n *node, key string) error {
 		data, revision, err := n.Get(ctx, key)
 		if err == nil {

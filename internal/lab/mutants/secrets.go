@@ -78,6 +78,8 @@ func secrets() []Bug {
 			Breaks: "a guest is shown all instances and how the voters stand"},
 		{Name: "recover-for-all", Package: "internal/queries", Hazard: "none", Nodes: "TestAGuestMayDoWhatItsTextSays",
 			Breaks: "a guest gives up the group"},
+		{Name: "guest-ends-session", Package: "internal/queries", Hazard: "none",
+			Breaks: "a guest or a member without the root secret ends the session of another"},
 		{Name: "guest-asks-as-instance", Package: "internal/queries", Hazard: "none", Nodes: "TestAGuestIsNoInstance",
 			Breaks: "a guest puts the questions that instances put to the leader"},
 		{Name: "member-is-heard", Package: "internal/queries", Hazard: "none", Nodes: "TestAGuestIsNoInstance",

@@ -19,19 +19,20 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Admin_Here_FullMethodName     = "/mortise.query.v1.Admin/Here"
-	Admin_Health_FullMethodName   = "/mortise.query.v1.Admin/Health"
-	Admin_List_FullMethodName     = "/mortise.query.v1.Admin/List"
-	Admin_Peek_FullMethodName     = "/mortise.query.v1.Admin/Peek"
-	Admin_Check_FullMethodName    = "/mortise.query.v1.Admin/Check"
-	Admin_Watch_FullMethodName    = "/mortise.query.v1.Admin/Watch"
-	Admin_Audit_FullMethodName    = "/mortise.query.v1.Admin/Audit"
-	Admin_Members_FullMethodName  = "/mortise.query.v1.Admin/Members"
-	Admin_Sessions_FullMethodName = "/mortise.query.v1.Admin/Sessions"
-	Admin_Put_FullMethodName      = "/mortise.query.v1.Admin/Put"
-	Admin_SetValue_FullMethodName = "/mortise.query.v1.Admin/SetValue"
-	Admin_Evict_FullMethodName    = "/mortise.query.v1.Admin/Evict"
-	Admin_Recover_FullMethodName  = "/mortise.query.v1.Admin/Recover"
+	Admin_Here_FullMethodName       = "/mortise.query.v1.Admin/Here"
+	Admin_Health_FullMethodName     = "/mortise.query.v1.Admin/Health"
+	Admin_List_FullMethodName       = "/mortise.query.v1.Admin/List"
+	Admin_Peek_FullMethodName       = "/mortise.query.v1.Admin/Peek"
+	Admin_Check_FullMethodName      = "/mortise.query.v1.Admin/Check"
+	Admin_Watch_FullMethodName      = "/mortise.query.v1.Admin/Watch"
+	Admin_Audit_FullMethodName      = "/mortise.query.v1.Admin/Audit"
+	Admin_Members_FullMethodName    = "/mortise.query.v1.Admin/Members"
+	Admin_Sessions_FullMethodName   = "/mortise.query.v1.Admin/Sessions"
+	Admin_Put_FullMethodName        = "/mortise.query.v1.Admin/Put"
+	Admin_SetValue_FullMethodName   = "/mortise.query.v1.Admin/SetValue"
+	Admin_Evict_FullMethodName      = "/mortise.query.v1.Admin/Evict"
+	Admin_EndSession_FullMethodName = "/mortise.query.v1.Admin/EndSession"
+	Admin_Recover_FullMethodName    = "/mortise.query.v1.Admin/Recover"
 )
 
 // AdminClient is the client API for Admin service.
@@ -58,6 +59,7 @@ type AdminClient interface {
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	SetValue(ctx context.Context, in *ValueRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error)
+	EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*Held, error)
 	Recover(ctx context.Context, in *RecoverRequest, opts ...grpc.CallOption) (*RecoverAnswer, error)
 }
 
@@ -189,6 +191,16 @@ func (c *adminClient) Evict(ctx context.Context, in *EvictRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *adminClient) EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*Held, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Held)
+	err := c.cc.Invoke(ctx, Admin_EndSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) Recover(ctx context.Context, in *RecoverRequest, opts ...grpc.CallOption) (*RecoverAnswer, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RecoverAnswer)
@@ -223,6 +235,7 @@ type AdminServer interface {
 	Put(context.Context, *PutRequest) (*PutAnswer, error)
 	SetValue(context.Context, *ValueRequest) (*PutAnswer, error)
 	Evict(context.Context, *EvictRequest) (*Held, error)
+	EndSession(context.Context, *EndSessionRequest) (*Held, error)
 	Recover(context.Context, *RecoverRequest) (*RecoverAnswer, error)
 	mustEmbedUnimplementedAdminServer()
 }
@@ -269,6 +282,9 @@ func (UnimplementedAdminServer) SetValue(context.Context, *ValueRequest) (*PutAn
 }
 func (UnimplementedAdminServer) Evict(context.Context, *EvictRequest) (*Held, error) {
 	return nil, status.Error(codes.Unimplemented, "method Evict not implemented")
+}
+func (UnimplementedAdminServer) EndSession(context.Context, *EndSessionRequest) (*Held, error) {
+	return nil, status.Error(codes.Unimplemented, "method EndSession not implemented")
 }
 func (UnimplementedAdminServer) Recover(context.Context, *RecoverRequest) (*RecoverAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Recover not implemented")
@@ -510,6 +526,24 @@ func _Admin_Evict_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_EndSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EndSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).EndSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_EndSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).EndSession(ctx, req.(*EndSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_Recover_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RecoverRequest)
 	if err := dec(in); err != nil {
@@ -582,6 +616,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Evict",
 			Handler:    _Admin_Evict_Handler,
+		},
+		{
+			MethodName: "EndSession",
+			Handler:    _Admin_EndSession_Handler,
 		},
 		{
 			MethodName: "Recover",
