@@ -22,6 +22,7 @@ type belief struct {
 	caller Caller
 	terms  Terms
 	since  time.Duration
+	beside Caller // the hold in which it is; zero means none
 }
 
 // Begin records that, from the given time, a caller believes that it holds key on these terms.
@@ -29,29 +30,43 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return b.BeginBeside(key, who, terms, Caller{}, at)
 }
 
-// BeginBeside is like Begin for an upgrade, which may hold key beside its own hold.
+// BeginBeside is like Begin for an upgrade or a handle, which may hold key beside its own hold. The
+// two count once: what others hold must fit beside each of them.
 func (b *Beliefs) BeginBeside(key string, who Caller, terms Terms, hold Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
 	}
-	var all sum
-	var last belief
-	for _, other := range b.held[key] {
-		if other.caller != hold {
-			last = other
-			all.add(other.terms)
+	for _, inner := range []bool{false, true} {
+		var all sum
+		var last belief
+		for _, other := range b.held[key] {
+			if other.caller != hold && !b.instead(key, other, inner) {
+				last = other
+				all.add(other.terms)
+			}
 		}
-	}
-	if all.add(terms); !all.fits() {
-		return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v: "+
-			"together they have %d permits of %d",
-			who, at, key, last.caller, last.since, all.taken, all.least)
+		if all.add(terms); !all.fits() {
+			return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v: "+
+				"together they have %d permits of %d",
+				who, at, key, last.caller, last.since, all.taken, all.least)
+		}
 	}
 	if b.held == nil {
 		b.held = map[string][]belief{}
 	}
-	b.held[key] = append(b.held[key], belief{who, terms, at})
+	b.held[key] = append(b.held[key], belief{who, terms, at, hold})
 	return nil
+}
+
+// instead reports whether another belief of the same hold counts instead of one: that of the hold,
+// or, if inner is set, that of what is inside it.
+func (b *Beliefs) instead(key string, one belief, inner bool) bool {
+	return slices.ContainsFunc(b.held[key], func(o belief) bool {
+		if inner {
+			return o.beside != (Caller{}) && o.beside == one.caller
+		}
+		return one.beside != (Caller{}) && one.beside == o.caller
+	})
 }
 
 // End records that, from the given time, a caller no longer believes that it holds key. If no

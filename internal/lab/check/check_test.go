@@ -138,6 +138,22 @@ func TestBeliefs(t *testing.T) {
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, two, 1), j.Begin("x", b, Terms{1, 3}, 1))
 	wantBroken(t, j.Begin("x", Caller{"c", 1}, Terms{1, 4}, 2), &j, "beliefs") // four permits of three
+
+	// A hold and its handle count once, and what is more of the two.
+	inside := Caller{"inside", 1}
+	j = Beliefs{}
+	wantFine(t, j.Begin("x", a, alone, 1), j.BeginBeside("x", inside, shared, a, 2))
+	j.Lower("x", a, shared)
+	wantFine(t, j.Begin("x", b, two, 3), j.End("x", b, 4))
+	j.Lower("x", a, alone)
+	wantBroken(t, j.Begin("x", b, two, 5), &j, "beliefs") // the hold is alone
+	j = Beliefs{}
+	wantFine(t, j.Begin("x", a, alone, 1), j.BeginBeside("x", inside, alone, a, 2))
+	j.Lower("x", a, shared)
+	wantBroken(t, j.Begin("x", b, two, 3), &j, "beliefs") // the handle is alone
+	j = Beliefs{}
+	wantFine(t, j.Begin("x", a, two, 1), j.BeginBeside("x", inside, two, a, 2), j.End("x", a, 3))
+	wantBroken(t, j.Begin("x", b, two, 4), &j, "beliefs") // the handle outlives its hold
 }
 
 func TestRegister(t *testing.T) {
