@@ -298,6 +298,15 @@ func TestProgramsGetTheAnswersOfTheNode(t *testing.T) {
 				t.Errorf("%+v", l.Err())
 			}
 		},
+		"EndSession": func() {
+			q := &query.EndSessionRequest{Session: 1, By: []byte("me"), Reason: []byte("why")}
+			if _, err := c.EndSession(ctx, &query.EndSessionRequest{Session: 1}); err == nil {
+				t.Error("EndSession without a name")
+			}
+			if a, err := c.EndSession(ctx, q); err != nil || a.Held {
+				t.Errorf("EndSession of none: %v, %v", a, err)
+			}
+		},
 		"Audit": func() {
 			a, err := c.Audit(ctx, &query.StateRequest{})
 			want, err2 := n.Audit(ctx)
