@@ -29,7 +29,7 @@ const (
 // order.
 type request struct {
 	ID   int
-	Op   string // lock, unlock, err, status or panic
+	Op   string // lock, unlock, err, status, audit or panic
 	Key  string
 	Lock int // the ID of the request that got the lock
 }
@@ -43,6 +43,7 @@ type answer struct {
 	Waiting string
 	Starved time.Duration
 	Left    time.Duration // of the lease
+	Audited string        // the reason of the last event in the audit log
 }
 
 func TestMain(m *testing.M) {
@@ -106,6 +107,11 @@ func (c *child) answer(r request) {
 		err = c.lock(r.Lock).Unlock(context.Background())
 	case "err":
 		err = c.lock(r.Lock).Err()
+	case "audit":
+		var ends []mortise.Event
+		if ends, err = c.node.Audit(context.Background()); len(ends) > 0 {
+			a.Audited = ends[len(ends)-1].Reason
+		}
 	case "panic":
 		panic("a bug of the program")
 	case "status":

@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -78,6 +79,10 @@ func (f *fleet) restart(holder, waits, how int, last *uint64) time.Duration {
 		f.t.Errorf("tokens %d and %d after %d: %s", mine.token, next.Token, *last, next.Err)
 	}
 	*last = next.Token
+	_, audit := waiter.ask(request{Op: "audit"})
+	if a := get(f.t, "audit", audit); !strings.Contains(a.Audited, "its node has ended, as start ") {
+		f.t.Errorf("the audit log ends with %q", a.Audited)
+	}
 	held{waiter, next.ID, next.Token}.unlock()
 	return took
 }
