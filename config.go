@@ -85,8 +85,10 @@ type Config struct {
 	// change to Dir before it acknowledges the change. The group then survives a crash of a
 	// majority of its voters, and continues when they run again. Each instance needs its own
 	// directory, on a disk of its own machine. Default: "", in memory. Without Dir, a voter that
-	// restarts is a new instance, which takes over the vote of the old one. Start resolves relative
-	// paths, so the process may change its working directory afterwards.
+	// restarts is a new instance, which takes over the vote of the old one. If a process ends without
+	// Leave and starts again with Dir, the group frees its locks at once, on Linux and unless the
+	// machine was started anew. Start resolves relative paths, so the process may change its working
+	// directory afterwards.
 	Dir string
 
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
