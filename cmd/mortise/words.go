@@ -104,7 +104,8 @@ var tables = [...]map[string]string{
 		"Mode": "-mode", "Tree": "-tree", "Also": "-also", "Value": "-value", "Key": "the key", "Labels": "labels",
 		"Exclusive": "exclusive", "Shared": "shared", "Upgradable": "upgradable", "Permits": "permits",
 		"LockSticky": "a sticky lock", "Resume": "a token to resume", "Try": "-n", "Notice": "a notice",
-		"MaxHold": "a longest hold", "MaxIdle": "a longest pause", "MaxWaiting": "a longest queue", "LockDelay": "a lock delay",
+		"MaxHold": "a longest hold", "MaxIdle": "a longest pause", "MaxWaiting": "a longest queue",
+		"LockDelay": "a lock delay",
 		"JeopardyGrace": "a grace in doubt", "Downgrade": "downgrade", "Upgrade": "upgrade", "Detach": "detach",
 	},
 	toPrograms: {
