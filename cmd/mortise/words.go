@@ -105,7 +105,7 @@ var tables = [...]map[string]string{
 		"Exclusive": "exclusive", "Shared": "shared", "Upgradable": "upgradable", "Permits": "permits",
 		"LockSticky": "a sticky lock", "Resume": "a token to resume", "Try": "-n", "Notice": "a notice",
 		"MaxHold": "a longest hold", "MaxIdle": "a longest pause", "MaxWaiting": "a longest queue",
-		"LockDelay": "a lock delay",
+		"LockDelay":     "a lock delay",
 		"JeopardyGrace": "a grace in doubt", "Downgrade": "downgrade", "Upgrade": "upgrade", "Detach": "detach",
 	},
 	toPrograms: {
