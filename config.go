@@ -91,6 +91,14 @@ type Config struct {
 	// directory afterwards.
 	Dir string
 
+	// RunDir is a directory, for an instance without Dir, that outlives the process, and need not
+	// outlive the machine: /run/orders, or an emptyDir. A start with the RunDir of a process that was
+	// killed frees the locks of that process at once, on Linux and on a local file system. It contains
+	// a lock file and the private key of this instance, and costs nothing while locks are used. Each
+	// instance needs its own. Default: "", none: the locks stay taken for SessionTTL. A relative path
+	// is resolved as in Dir.
+	RunDir string
+
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
 	// and in Health. It works on Linux only. Default: 64 MiB. Negative means no warning.
 	DirFreeBytes int64

@@ -29,6 +29,9 @@ func (c Config) validate() error {
 	wrong.checkBind(c)
 	wrong.checkSecurity(c)
 	wrong.checkFounding(c)
+	if c.Dir != "" && c.RunDir != "" {
+		wrong.add("RunDir", "is set together with Dir: leave RunDir out, since a start with Dir does the same")
+	}
 	if c.Grace >= 0 && c.Grace < c.SessionTTL {
 		wrong.add("Grace", "%v is shorter than SessionTTL (%v): a holder of an earlier group could still rely on its "+
 			"lock; leave it 0, or set it negative where no earlier group can exist", c.Grace, c.SessionTTL)
@@ -59,6 +62,7 @@ func (c *Config) resolvePaths() error {
 		*path = full
 	}
 	resolve("Dir", &c.Dir)
+	resolve("RunDir", &c.RunDir)
 	resolve("TLSFiles.Cert", &c.TLSFiles.Cert)
 	resolve("TLSFiles.Key", &c.TLSFiles.Key)
 	resolve("TLSFiles.CA", &c.TLSFiles.CA)
@@ -74,6 +78,7 @@ func (cs *configErrors) checkEach(c Config) {
 	cs.checkText("Cluster", c.Cluster, 1, 128)
 	cs.checkText("Zone", c.Zone, 0, 64)
 	cs.checkText("Dir", c.Dir, 0, 4096)
+	cs.checkText("RunDir", c.RunDir, 0, 4096)
 	if err := checkAddress(c.Bind, false); err != nil && !c.unreachable() {
 		cs.add("Bind", "%v", err)
 	}

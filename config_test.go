@@ -212,6 +212,13 @@ func TestWhatIsSetIsKept(t *testing.T) {
 
 // TestEachSettingAtItsBounds tries each number, text and list of a Config at its bounds and one
 // beyond.
+func TestDirAndRunDirTogether(t *testing.T) {
+	err := Config{Dir: "a", RunDir: "b"}.withDefaults().validate()
+	if err == nil || !strings.Contains(err.Error(), "Config.RunDir: is set together with Dir") {
+		t.Errorf("both: %v", err)
+	}
+}
+
 func TestEachSettingAtItsBounds(t *testing.T) {
 	names := func(n int) (all []string) {
 		for i := range n {
@@ -230,6 +237,7 @@ func TestEachSettingAtItsBounds(t *testing.T) {
 		"Cluster":     {func(c *Config, n int) { c.Cluster = text(n) }, []int{1, 128}, []int{129}},
 		"Zone":        {func(c *Config, n int) { c.Zone = text(n) }, []int{0, 64}, []int{65}},
 		"Dir":         {func(c *Config, n int) { c.Dir = text(n) }, []int{0, 4096}, []int{4097}},
+		"RunDir":      {func(c *Config, n int) { c.RunDir = text(n) }, []int{0, 4096}, []int{4097}},
 		"Replicas":    {func(c *Config, n int) { joined(c); c.Replicas = n }, []int{1, 16}, []int{-1, 17}},
 		"Founders":    {func(c *Config, n int) { joined(c); c.Founders = names(n) }, []int{1, 64}, []int{65}},
 		"Founders[0]": {func(c *Config, n int) { joined(c); c.Founders = []string{text(n)} }, []int{1, 128}, []int{0, 129}},

@@ -91,7 +91,8 @@ func (n *Node) engineConfig(source *credentials.Source, world outside.World) ins
 	return instance.Config{
 		Name: c.Name, Cluster: c.Cluster, Zone: c.Zone, Bind: c.Bind, Advertise: c.Advertise, Join: c.Join,
 		JoinFunc: c.JoinFunc,
-		Dir:      c.Dir, DirFreeBytes: c.DirFreeBytes, SessionTTL: c.SessionTTL, Logger: c.Logger, Version: version,
+		Dir:      c.Dir, RunDir: c.RunDir,
+		DirFreeBytes: c.DirFreeBytes, SessionTTL: c.SessionTTL, Logger: c.Logger, Version: version,
 		Stays: c.StickyLocks, StayIdle: c.StickyUnused, Group: c.group(), Alone: c.alone(), Unreachable: c.unreachable(),
 		Source: source, Self: identityOf(source), World: world,
 		History: c.History, Trace: lockHooks(c.Hooks), Hooks: nodeHooks(c.Hooks),

@@ -23,6 +23,9 @@ func TestCommandsAtTheirBounds(t *testing.T) {
 	limits.AtMost(t, "MaxRecordBytes", MaxRecordBytes, func(n int) bool {
 		return decodes(Command{Kind: Open, Nonce: nonce, Record: make([]byte, n)})
 	})
+	limits.AtMost(t, "MaxFormerBytes", MaxFormerBytes, func(n int) bool {
+		return decodes(Command{Kind: Attach, Nonce: nonce, Former: make([]byte, n)})
+	})
 	limits.AtMost(t, "MaxSettingsBytes", MaxSettingsBytes, func(n int) bool {
 		return decodes(Command{Kind: Adopt, Settings: make([]byte, n)})
 	})

@@ -168,9 +168,12 @@ type Command struct {
 	// leader reads it on the connection of the sender.
 	Life uint64
 	// Since claims, in an Attach, that the starts of the same instance from this number on, and before
-	// the Life of the session, have ended. Zero claims nothing. The machine ignores it: the leader
-	// proposes an Expire of each session that one of those starts has opened.
+	// the Life of the session, have ended. It is below 2^63. Zero claims nothing. The machine ignores
+	// it: the leader proposes an Expire of each session that one of those starts has opened.
 	Since uint64
+	// Former claims, in an Attach, that another instance has ended, see session.ClaimFormer. It is
+	// opaque, at most MaxFormerBytes long. Empty claims nothing. The machine ignores it, like Since.
+	Former []byte
 	// Rights is the canonical text of a capability, which the leader has read on the connection of
 	// the sender. Empty means a full instance, which has every right. In Open they are the rights of
 	// the session: it can lock only keys that they grant, and can resume the hold of another session

@@ -36,20 +36,22 @@ func Peek(command []byte) (Header, error) {
 	return h, nil
 }
 
-// PeekAttach reads only the fields Nonce and Since of an Attach. It allocates only if it fails. The
-// error wraps ErrMalformed, also for any other kind of command.
-func PeekAttach(command []byte) (n Nonce, since uint64, err error) {
+// PeekAttach reads only the fields Nonce, Since and Former of an Attach. Former shares the memory
+// of the command. PeekAttach allocates only if it fails. The error wraps ErrMalformed, also for any
+// other kind of command.
+func PeekAttach(command []byte) (n Nonce, since uint64, former []byte, err error) {
 	r := reader{b: command}
 	var h Header
 	r.header(&h)
 	if h.Kind != Attach {
 		r.fail("kind")
 	}
-	n, since = r.nonce(), r.uvarint("since")
+	n = r.nonce()
+	since, former = r.claim()
 	if r.fault != "" {
-		return Nonce{}, 0, fmt.Errorf("%w: bad %s", ErrMalformed, r.fault)
+		return Nonce{}, 0, nil, fmt.Errorf("%w: bad %s", ErrMalformed, r.fault)
 	}
-	return n, since, nil
+	return n, since, former, nil
 }
 
 // Decode reads one command without its size prefix. The result shares no memory with the input.
@@ -74,7 +76,7 @@ func Decode(command []byte) (Command, error) {
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Cause: v.cause,
 		Nonce:  v.nonce,
-		Opener: v.opener, Life: v.life, Since: v.since,
+		Opener: v.opener, Life: v.life, Since: v.since, Former: copied(v.former),
 		Rights:     v.rights.Text(),
 		TTL:        v.ttl,
 		Record:     copied(v.record),
@@ -134,6 +136,7 @@ type view struct {
 	nonce       Nonce
 	opener      Opener
 	life, since uint64
+	former      []byte
 	rights      *capability.Capability
 	ttl         time.Duration
 	wallUnixMS  int64
@@ -184,7 +187,8 @@ func (r *reader) fields(v *view) {
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
 	case Attach:
-		v.nonce, v.since = r.nonce(), r.uvarint("since")
+		v.nonce = r.nonce()
+		v.since, v.former = r.claim()
 		v.live = r.ranges(v.Number)
 	case Expire:
 		r.expire(v)
@@ -414,6 +418,15 @@ func (r *reader) keys(before []byte) keys {
 		}
 	}
 	return keys{b: all[:len(all)-len(r.b)], left: count}
+}
+
+// claim reads what an Attach claims.
+func (r *reader) claim() (since uint64, former []byte) {
+	since = r.uvarint("since")
+	if since&1 != 0 {
+		former = r.take(r.positive(MaxFormerBytes, "former"), "former")
+	}
+	return since >> 1, former
 }
 
 func (r *reader) nonce() (n Nonce) {

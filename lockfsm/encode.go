@@ -9,7 +9,8 @@ import "encoding/binary"
 //	stamp     wall               raise     version
 //	open      nonce (16 bytes) | instance (16 bytes) | life | length, rights | ttl in ns |
 //	          length, record
-//	attach    nonce (16 bytes) | since | count |
+//	attach    nonce (16 bytes) | 2 * since, and 1 more with a former | with it: length, former |
+//	          count |
 //	          per range: first - last of the range before | last - first
 //	expire    term | cause (1 byte; 0: the TTL has passed) | with a cause: length, record |
 //	              length, value
@@ -95,7 +96,7 @@ func (c Command) appendFields(b []byte) []byte {
 		b = binary.AppendUvarint(appendString(binary.AppendUvarint(b, c.Life), c.openingRights()), uint64(c.TTL))
 		return appendString(b, c.Record)
 	case Attach:
-		b = binary.AppendUvarint(append(b, c.Nonce[:]...), c.Since)
+		b = appendClaim(append(b, c.Nonce[:]...), c.Since, c.Former)
 		b = binary.AppendUvarint(b, uint64(len(c.Live)))
 		var last Number
 		for _, r := range c.Live {
@@ -142,6 +143,13 @@ func (c Command) appendFields(b []byte) []byte {
 		return append(b, c.Settings...)
 	}
 	return b
+}
+
+func appendClaim(b []byte, since uint64, former []byte) []byte {
+	if len(former) == 0 {
+		return binary.AppendUvarint(b, since<<1)
+	}
+	return appendString(binary.AppendUvarint(b, since<<1|1), former)
 }
 
 func (c *Command) appendProof(b []byte) []byte {

@@ -54,6 +54,9 @@ const (
 	// MaxRecordBytes bounds the opaque record of a session.
 	MaxRecordBytes = 4096
 
+	// MaxFormerBytes bounds what an Attach claims of another instance.
+	MaxFormerBytes = 96
+
 	// MaxKeys bounds the locks of one request.
 	MaxKeys = 256
 

@@ -72,7 +72,8 @@ func everyKind() []Command {
 			Record: []byte("host-a")}, 0x11,
 			"lock a"),
 		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Nonce: Nonce{1, 15: 2}, Since: 200,
-			Live: []Range{{1, 3}, {4, 4}, {9, 11}}},
+			Former: bytes.Repeat([]byte{7}, MaxFormerBytes),
+			Live:   []Range{{1, 3}, {4, 4}, {9, 11}}},
 		{Rules: 1, Kind: Leaving, Session: 2097154, Epoch: 1},
 		{Rules: 1, Kind: Close, Session: 2097154, Epoch: 1},
 		{Rules: 1, Kind: Expire, Session: 2097154, Term: 7},
@@ -192,9 +193,9 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 		}
-		if nonce, since, err := PeekAttach(command); (err == nil) != (want.Kind == Attach) ||
-			err == nil && (nonce != want.Nonce || since != want.Since) {
-			t.Errorf("PeekAttach of %v: %x, %d, %v", want.Kind, nonce, since, err)
+		if nonce, since, former, err := PeekAttach(command); (err == nil) != (want.Kind == Attach) ||
+			err == nil && (nonce != want.Nonce || since != want.Since || !bytes.Equal(former, want.Former)) {
+			t.Errorf("PeekAttach of %v: %x, %d, %x, %v", want.Kind, nonce, since, former, err)
 		}
 		head, err := Peek(command)
 		if err != nil || head != (Header{want.Rules, want.Kind, want.Session, want.Epoch, want.Number}) {

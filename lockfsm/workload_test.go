@@ -1,6 +1,7 @@
 package lockfsm
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -302,6 +303,9 @@ func (w *workload) ofSession() Command {
 		c.Number = s.next + Number(r.IntN(3)) - Number(r.IntN(2))
 		c.Live = w.live(s.id, c.Number)
 		c.Since = uint64(s.epoch % 3)
+		if s.epoch%4 == 1 {
+			c.Former = bytes.Repeat([]byte{byte(s.epoch)}, MaxFormerBytes)
+		}
 		if c.Nonce = s.nonce; r.IntN(12) == 0 {
 			c.Nonce[1]++ // a wrong nonce
 		}

@@ -58,6 +58,7 @@ func nodeFlags() []flagFor {
 		{"founders", "FOUNDERS", "names of the instances that found the group and vote, separated by commas"},
 		{"voters", "VOTERS", "how many vote (3)"},
 		{"zone", "ZONE", "failure domain"},
+		{"run-dir", "RUN_DIR", "directory that outlives the process, without -dir: a restart frees its locks at once"},
 		{"dir", "DIR", "directory for the replicated state; without it the state is in memory"},
 		{"tls-guests-file", "TLS_GUESTS_FILE",
 			"a file with names in other certificates and their rights: one name and one right on each line"},

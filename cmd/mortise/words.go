@@ -126,6 +126,7 @@ var tables = [...]map[string]string{
 		"SessionTTL": prefix + "_SESSION_TTL",
 		"Replicas":   prefix + "_REPLICAS", "Founders": prefix + "_FOUNDERS", "MaxGroupBytes": prefix + "_MAX_GROUP_BYTES",
 		"MaxSessionBytes": prefix + "_MAX_SESSION_BYTES", "DirFreeBytes": prefix + "_DIR_FREE_BYTES",
+		"RunDir":        prefix + "_RUN_DIR",
 		"ConfigFromEnv": "the environment", "NewSession": "a further session", "LockAll": "a request for several keys",
 		"DoNested":    "a call with several requests",
 		"ForceUnlock": "mortise unlock --force", "Node.ForceUnlock": "mortise unlock --force", "Recover": "a recovery",

@@ -23,7 +23,7 @@ type Config struct {
 	Bind, Advertise     string
 	Join                []string
 	JoinFunc            func(ctx context.Context) ([]string, error)
-	Dir                 string
+	Dir, RunDir         string // at most one of them
 	DirFreeBytes        int64
 	SessionTTL          time.Duration
 	Stays               int // see client.Config, also for StayIdle

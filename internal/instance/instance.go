@@ -22,9 +22,9 @@ type Instance struct {
 	env     env
 	logger  *slog.Logger
 	address string
-	self    credentials.Peer  // what the certificate proves; the root tier if TLS is off
-	begins  cluster.Beginning // what the directory says of this start; zero in memory
-	records *records          // nil in memory
+	self    credentials.Peer // what the certificate proves; the root tier if TLS is off
+	begins  beginning
+	records *records // nil in memory
 
 	trace    *trace.Tracer // nil without observers
 	dir      *storage.Dir  // nil in memory
@@ -59,11 +59,15 @@ type Instance struct {
 	goroutines goroutines
 }
 
+// closeDir closes the directory or the run directory, if there is one.
 func (n *Instance) closeDir() error {
-	if n.dir == nil {
-		return nil
+	switch {
+	case n.dir != nil:
+		return n.dir.Close()
+	case n.begins.run != nil:
+		return n.begins.run.dir.Close()
 	}
-	return n.dir.Close()
+	return nil
 }
 
 func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }

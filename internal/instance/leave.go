@@ -129,9 +129,9 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops the components in an order in which no component uses a stopped one. The directory is
-// closed last, after all locks have ended: its lock shows a later start that this one has ended,
-// see [storage.Dir.Site]. A second call waits for the first.
+// shut stops the components in an order in which no component uses a stopped one. The directory, or
+// the run directory, is closed last, after all locks have ended: its lock shows a later start that
+// this one has ended, see [storage.Dir.Site]. A second call waits for the first.
 func (n *Instance) shut() (err error) {
 	if !n.ending.shutting.CompareAndSwap(false, true) {
 		<-n.ending.shut

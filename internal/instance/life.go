@@ -67,6 +67,9 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
 	n.bind(n.replica.Load(), group)
 	n.prefer(voters)
+	if n.begins.run != nil {
+		n.sessions.First.Follows(n.begins.run.joins(group, n.key.Load()))
+	}
 	n.sessions.Rebind(n.record(), n.ownRecord(), replica.Targets(voters))
 }
 

@@ -22,6 +22,7 @@ import (
 
 // sessionClient is the part of *client.Client that concerns all sessions of an instance.
 type sessionClient interface {
+	Follows(former []byte)
 	Rebind(record []byte, targets []nodeid.Endpoint)
 	SetTargets(targets []nodeid.Endpoint)
 	Receive(from nodeid.ID, replies []byte)

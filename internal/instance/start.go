@@ -106,10 +106,13 @@ func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) 
 	if n.dir, err = openDir(&n.config, n.env.files); err != nil {
 		return fmt.Errorf("mortise: %w", err)
 	}
+	if n.begins.run, err = openRunDir(&n.config); err != nil {
+		return fmt.Errorf("mortise: %w", err)
+	}
 	key := nodeid.NewKey(n.env.random)
 	if n.dir != nil {
 		n.records = &records{dir: n.dir, site: n.dir.Site(), during: n.during}
-		if n.begins, err = cluster.Begins(n.records, n.records.site); err != nil {
+		if n.begins.Beginning, err = cluster.Begins(n.records, n.records.site); err != nil {
 			return fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err)
 		}
 		if !n.begins.Key.ID().IsZero() {

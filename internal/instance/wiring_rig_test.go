@@ -152,6 +152,19 @@ func (r *rig) withDirAt(path string) {
 	r.t.Cleanup(func() { _ = dir.Close() })
 }
 
+func (r *rig) withRunDir() { r.withRunDirAt(r.t.TempDir()) }
+
+// withRunDirAt gives the instance a run directory, in which an earlier process has left the key of
+// four.
+func (r *rig) withRunDirAt(path string) {
+	run, err := openRunDir(&Config{RunDir: path, Logger: r.n.logger})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	run.former, r.n.begins.run = nodeidtest.Key(4), run
+	r.t.Cleanup(func() { _ = run.dir.Close() })
+}
+
 // withLog makes a log of this instance's raft ID in the directory. If ended is set, the log has
 // ended.
 func (r *rig) withLog(ended bool) {
@@ -241,6 +254,14 @@ func (r *rig) left() (all []string) {
 type recordedClient struct {
 	*rig
 	name string
+}
+
+func (c recordedClient) Follows(former []byte) {
+	about := "no claim"
+	if session.ProvenFormer(former, rigGroup, c.n.instance()) {
+		about = instanceNames[session.NamedFormer(former)]
+	}
+	c.note("%s.Follows(%s)", c.name, about)
 }
 
 func (c recordedClient) Rebind(record []byte, targets []nodeid.Endpoint) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"reflect"
 	"regexp"
 	"slices"
@@ -204,6 +206,9 @@ func hostRows() []row {
 		{"Host.AllBound", "a replica", voting(host(func(l life) { l.AllBound(rigGroup) })), calls("keeper.AllBound()")},
 		{"Host.Member", "no vote", host(func(l life) { l.Member(rigGroup, places()) }),
 			calls("port.Identify(self at host1, group 7, raft 0)", "port.Prefer(host2 host3)", bound("self two three"))},
+		{"Host.Member", "a run directory", on((*rig).withRunDir, host(func(l life) { l.Member(rigGroup, places()) })),
+			calls("port.Identify(self at host1, group 7, raft 0)", "port.Prefer(host2 host3)", "own.Follows(four)",
+				bound("self two three"))},
 		{"Host.Member", "a vote", voting(host(func(l life) { l.Member(rigGroup, places()) })),
 			calls("port.Identify(self at host1, group 7, raft 1)", "port.Prefer(host2 host3)", bound("self two three"))},
 		{"Host.Voters", "no replica", host(func(l life) { l.Voters(places()[1:]) }),
@@ -521,31 +526,41 @@ func TestWiring(t *testing.T) {
 }
 
 // TestTheDirectoryIsClosedLast checks that the directory stays locked until each part has ended,
-// because a later start with it shows the group that this one has ended: its sessions end at once.
+// however the instance ends, and so does the run directory.
 func TestTheDirectoryIsClosedLast(t *testing.T) {
-	for how, end := range map[string]func(n *Instance){
+	ends := map[string]func(n *Instance){
 		"Close": func(n *Instance) { _ = n.Close() }, "Leave": func(n *Instance) { _ = n.Leave(t.Context()) },
 		"fail": func(n *Instance) { n.fail(errors.New("why")) },
-	} {
-		r, path := newRig(t), t.TempDir()
-		r.withReplica()
-		r.withDirAt(path)
-		again := storage.Config{Path: path, Logger: r.n.logger}
-		calls := 0
-		r.beside = func(line string) {
-			if !strings.Contains(line, "Close()") {
-				return
-			}
-			calls++
-			if d, err := storage.Open(again); !errors.Is(err, storage.ErrInUse) {
-				t.Errorf("%s: at %s the directory can be opened again: %v", how, line, errors.Join(err, d.Close()))
-			}
+	}
+	for how, end := range ends {
+		closedLast(t, how, (*rig).withDirAt, end, func(path string) (io.Closer, error) {
+			return storage.Open(storage.Config{Path: path, Logger: slog.New(slog.DiscardHandler)})
+		})
+		closedLast(t, how+", a run directory", (*rig).withRunDirAt, end, func(path string) (io.Closer, error) {
+			return storage.OpenRun(path, slog.New(slog.DiscardHandler))
+		})
+	}
+}
+
+func closedLast(t *testing.T, how string, with func(*rig, string), end func(*Instance),
+	open func(string) (io.Closer, error)) {
+	r, path := newRig(t), t.TempDir()
+	r.withReplica()
+	with(r, path)
+	calls := 0
+	r.beside = func(line string) {
+		if !strings.Contains(line, "Close()") {
+			return
 		}
-		end(r.n)
-		r.end()
-		if d, err := storage.Open(again); err != nil || d.Close() != nil || calls < 6 {
-			t.Errorf("%s: %d calls, and then the directory is in use: %v", how, calls, err)
+		calls++
+		if d, err := open(path); !errors.Is(err, storage.ErrInUse) {
+			t.Errorf("%s: at %s the directory can be opened again: %v", how, line, errors.Join(err, d.Close()))
 		}
+	}
+	end(r.n)
+	r.end()
+	if d, err := open(path); err != nil || d.Close() != nil || calls < 6 {
+		t.Errorf("%s: %d calls, and then the directory is in use: %v", how, calls, err)
 	}
 }
 

@@ -226,8 +226,9 @@ func (c *Core) Leads(term uint64) {
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
-		Term: term, Sessions: sessions, Born: c.machine.Born(), GraceOver: c.machine.GraceOver(), BornAt: c.bornAt,
-		Grace: c.machine.Charter().Grace, Unsearched: c.machine.Unsearched(), Rules: c.machine.Charter().Rules,
+		Group: c.config.Group, Term: term, Sessions: sessions, Born: c.machine.Born(), GraceOver: c.machine.GraceOver(),
+		BornAt: c.bornAt, Grace: c.machine.Charter().Grace, Unsearched: c.machine.Unsearched(),
+		Rules: c.machine.Charter().Rules,
 	})
 	c.config.Cluster.Look()
 }

@@ -98,21 +98,9 @@ func Open(cfg Config) (_ *Dir, err error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	switch err := makeDir(cfg.Path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: %w: its parent %s does not exist: create it, mount its volume, or correct the path",
-			raftlog.ErrStorage, err, filepath.Dir(cfg.Path))
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w; give this process a directory that it may write to", raftlog.ErrStorage, err)
-	}
 	d := &Dir{cfg: cfg, mu: make(timedMutex, 1), failed: map[uint64]error{}}
-	d.lock, err = lockFile(filepath.Join(cfg.Path, lockName))
-	if errors.Is(err, ErrInUse) {
-		return nil, fmt.Errorf("%w: %s is open in another process (or twice in this one): give each instance a "+
-			"directory of its own, or stop the other one first", ErrInUse, cfg.Path)
-	} else if err != nil {
-		return nil, fmt.Errorf("%w: locking %s: %w; give this process a directory that it may write to",
-			raftlog.ErrStorage, cfg.Path, err)
+	if d.lock, err = lockDir(cfg.Path); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -123,7 +111,7 @@ func Open(cfg Config) (_ *Dir, err error) {
 	if err = d.identify(); err != nil {
 		return nil, fmt.Errorf("%w: reading %s: %w", raftlog.ErrStorage, d.lockPath, err)
 	}
-	warnOpen(cfg)
+	warnOpen(cfg.Path, cfg.Logger)
 	volatile, numbers := mount(cfg.Path)
 	d.numbered = numbers
 	if volatile {
@@ -141,6 +129,26 @@ func Open(cfg Config) (_ *Dir, err error) {
 	return d, nil
 }
 
+// lockDir creates a directory, if it does not exist, and locks it until the result is closed.
+func lockDir(path string) (io.Closer, error) {
+	switch err := makeDir(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %w: its parent %s does not exist: create it, mount its volume, or correct the path",
+			raftlog.ErrStorage, err, filepath.Dir(path))
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w; give this process a directory that it may write to", raftlog.ErrStorage, err)
+	}
+	lock, err := lockFile(filepath.Join(path, lockName))
+	if errors.Is(err, ErrInUse) {
+		return nil, fmt.Errorf("%w: %s is open in another process (or twice in this one): give each instance a "+
+			"directory of its own, or stop the other one first", ErrInUse, path)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: locking %s: %w; give this process a directory that it may write to",
+			raftlog.ErrStorage, path, err)
+	}
+	return lock, nil
+}
+
 func makeDir(path string) error {
 	if err := os.Mkdir(path, dirPerm); errors.Is(err, fs.ErrExist) {
 		return nil
@@ -150,15 +158,15 @@ func makeDir(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// warnOpen logs a warning if other users may enter the directory, because they could replace the
-// log.
-func warnOpen(cfg Config) {
-	info, err := os.Stat(cfg.Path)
+// warnOpen logs a warning if other users may enter the directory, because they could replace its
+// files.
+func warnOpen(path string, logger *slog.Logger) {
+	info, err := os.Stat(path)
 	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // Windows has no such modes
 		return
 	}
-	cfg.Logger.Warn("the directory is open to other users of this machine; close it with chmod 700",
-		"path", cfg.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+	logger.Warn("the directory is open to other users of this machine; close it with chmod 700",
+		"path", path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }
 
 // openMeta opens meta.db. It creates the file only if the directory has no log.

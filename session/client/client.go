@@ -94,6 +94,9 @@ func New(config Config) *Client {
 	return c
 }
 
+// Follows passes a claim to Core.Follows, for the next Rebind. The client keeps the slice.
+func (c *Client) Follows(former []byte) { c.post(input{kind: inputFollows, bytes: former}) }
+
 // Rebind begins a new incarnation of the instance. After Rebind has returned, no earlier Hold
 // reports that it is held. Waiting calls are sent again in a new session. It is opened with the
 // record, an opaque description of this instance. With a nil record the client sends nothing until
@@ -303,6 +306,8 @@ func (c *Client) take(now clock.Time, in *input) {
 		c.core.Down(now, in.peer)
 	case inputTargets:
 		c.core.SetTargets(now, in.targets)
+	case inputFollows:
+		c.core.Follows(in.bytes)
 	case inputRebind:
 		c.core.Rebind(now, in.bytes, in.targets)
 		c.rebound = append(c.rebound, in.waiter)

@@ -76,7 +76,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.epoch++
 	c.firstNew = c.number
 	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number,
-		Nonce: c.opening.proof, Since: c.opening.since, Live: c.live(now)})
+		Nonce: c.opening.proof, Since: c.opening.since, Former: c.opening.former,
+		Live: c.live(now)})
 	c.pulse.renewals.Forget()
 	c.dropAnswers() // the leader asks again
 	c.writeRenewal(now, f)

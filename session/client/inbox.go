@@ -35,6 +35,7 @@ const (
 	inputReceive
 	inputDown
 	inputTargets
+	inputFollows
 	inputRebind
 	inputLeaving
 	inputWait

@@ -20,6 +20,7 @@ type opening struct {
 	proof    lockfsm.Nonce // the nonce of the current session
 	spare    lockfsm.Nonce
 	since    uint64 // see Claims
+	former   []byte // see Follows
 	outdated session.Outdated
 }
 
@@ -27,6 +28,11 @@ type opening struct {
 // have ended. So the leader ends their sessions at once. The claim stays true, and is repeated
 // because the leader can change before it has ended them. Zero claims nothing.
 func (c *Core) Claims(since uint64) { c.opening.since = since }
+
+// Follows makes each Attach claim, as Claims does, that another instance has ended, see
+// session.ClaimFormer. The claim is for one group, so it must be called before Rebind. Nil claims
+// nothing. The core keeps the slice.
+func (c *Core) Follows(former []byte) { c.opening.former = former }
 
 // begin takes the spare nonce for a new session.
 func (o *opening) begin() { o.nonce, o.sent, o.to, o.spare = o.spare, 0, nil, lockfsm.Nonce{} }

@@ -62,9 +62,8 @@ func leadingBench(t *testing.T) *bench {
 
 func (b *bench) leads() {
 	b.core.Leads(b.now, Leadership{
-		Term: b.term, Sessions: b.machine.Sessions(), Born: b.machine.Born(), GraceOver: b.machine.GraceOver(),
-		BornAt: b.now,
-		Grace:  b.machine.Charter().Grace, Rules: b.machine.Charter().Rules,
+		Group: benchGroup, Term: b.term, Sessions: b.machine.Sessions(), Born: b.machine.Born(),
+		GraceOver: b.machine.GraceOver(), BornAt: b.now, Grace: b.machine.Charter().Grace, Rules: b.machine.Charter().Rules,
 	})
 }
 

@@ -1,6 +1,8 @@
 package keeper
 
 import (
+	"bytes"
+
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -174,7 +176,7 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 // admitAttach begins an attachment, which replaces an attachment with a lower epoch. It refuses a
 // peer that does not own the session. Otherwise that peer could end the attachment of the owner.
 func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
-	nonce, since, err := lockfsm.PeekAttach(command)
+	nonce, since, former, err := lockfsm.PeekAttach(command)
 	if err != nil {
 		return commandRun{}, false
 	}
@@ -194,7 +196,7 @@ func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (comm
 	}
 	run := k.beginAttachment(p, h, nonce)
 	if run.on != nil {
-		run.on.since = since
+		run.on.claim = claim{since, bytes.Clone(former)}
 		run.pace = k.paces.of(s.opener, k.now)
 	}
 	return run, true

@@ -190,7 +190,7 @@ func (k *Core) Tick(now clock.Time) {
 	if !k.group.graceOver && !now.Before(k.group.graceEnds()) {
 		k.duties.endGrace()
 	}
-	k.leases.endClaimed()
+	k.leases.endClaimed(k.group.id)
 	k.leases.expire(k.elapsed(), k.step(), k.peers.renewing)
 }
 

@@ -9,6 +9,7 @@ import (
 
 // Leadership is the state of the group when the leader has applied the first entry of its term.
 type Leadership struct {
+	Group     uint64 // the ID of the group
 	Term      uint64
 	Sessions  []lockfsm.SessionInfo // ascending by ID; the core keeps the slice and does not change it
 	Born      bool
@@ -25,6 +26,7 @@ type Leadership struct {
 
 // group is what the applied log says of the group, from the first entry of this term on.
 type group struct {
+	id              uint64
 	led             bool // that entry is applied
 	born, graceOver bool
 	bornAt          clock.Time
@@ -36,7 +38,8 @@ type group struct {
 func (g *group) follow() { g.led, g.born, g.graceOver = false, false, false }
 
 func (g *group) lead(l *Leadership) {
-	*g = group{led: true, born: l.Born, graceOver: l.GraceOver, bornAt: l.BornAt, grace: l.Grace, rules: max(l.Rules, 1)}
+	*g = group{id: l.Group, led: true, born: l.Born, graceOver: l.GraceOver, bornAt: l.BornAt, grace: l.Grace,
+		rules: max(l.Rules, 1)}
 }
 
 // serving reports whether client commands are accepted. A leader that has not applied the first

@@ -1,12 +1,10 @@
 package keeper
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -156,34 +154,3 @@ func (l *leases) append(blob []byte, term uint64) []byte {
 
 // accepted is called when the log has accepted the Expires of append.
 func (l *leases) accepted() { l.due = slices.Delete(l.due, 0, l.proposed) }
-
-// claims notes what the applied Attach of a session claims. Only an attached session can claim, and
-// only that earlier starts of its own instance have ended: its connection proves the ID, and the
-// state has the number of the start that has opened it. So a late or repeated Attach ends no
-// session of its own start or of a later one.
-func (l *leases) claims(id lockfsm.SessionID, since uint64) {
-	if s := l.session(id); s != nil && since != 0 && since < s.life {
-		l.opened.claims = append(l.opened.claims, claim{nodeid.ID(s.opener.Instance), since, s.life})
-	}
-}
-
-// endClaimed decides the end of the claimed sessions. Renewals of theirs that are under way are not
-// waited for, and are not acknowledged.
-func (l *leases) endClaimed() {
-	if l.entering.left > 0 {
-		return
-	}
-	for _, c := range l.opened.claims {
-		for s := l.opened.first[c.by]; s != nil; s = s.earlier {
-			if c.since <= s.life && s.life < c.before && !s.expiring {
-				l.end(Ending{Session: s.id, Cause: lockfsm.Superseded, Reason: supersededBy(c.before)})
-			}
-		}
-	}
-	l.opened.claims = nil
-}
-
-// supersededBy is the reason in the audit log.
-func supersededBy(life uint64) []byte {
-	return fmt.Appendf(nil, "its node has ended, as start %d with its directory shows", life)
-}

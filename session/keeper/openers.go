@@ -4,18 +4,27 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// claim is what the Attach of a session claims: that the starts of the instance by, from since on
-// and before the start that has opened the session, have ended.
+// claim is what an Attach claims. The zero claim claims nothing.
 type claim struct {
-	by            nodeid.ID
-	since, before uint64
+	since  uint64 // the first of the earlier starts of the same instance that have ended
+	former []byte // that another instance has ended, see session.ClaimFormer
 }
+
+// made is a claim of an attached session, of the instance by and its start with the number life.
+type made struct {
+	claim
+	by   nodeid.ID
+	life uint64
+}
+
+// ends reports whether the claim says that the start that has opened s has ended.
+func (m *made) ends(s *keptSession) bool { return m.since <= s.life && s.life < m.life }
 
 // openers knows which sessions each instance has opened, without those that are gone.
 type openers struct {
 	first  map[nodeid.ID]*keptSession // of a list, the newest first
 	count  map[nodeid.ID]int
-	claims []claim // of this turn, and while sessions of the state are still to be entered
+	claims []made // of this turn, and while sessions of the state are still to be entered
 }
 
 func newOpeners() openers {
@@ -52,4 +61,14 @@ func (o *openers) drop(s *keptSession) {
 		delete(o.count, by)
 		delete(o.first, by)
 	}
+}
+
+// lives reports whether an instance has a session whose end is not decided.
+func (o *openers) lives(by nodeid.ID) bool {
+	for s := o.first[by]; s != nil; s = s.earlier {
+		if !s.expiring {
+			return true
+		}
+	}
+	return false
 }

@@ -70,7 +70,7 @@ type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	nonce   lockfsm.Nonce
-	since   uint64 // what its Attach claims, see claim
+	claim   claim // of its Attach, until that is applied
 	peer    *peerState
 	rights  *capability.Capability // those of the session
 	live    bool                   // the Attach is applied, so the session has this epoch

@@ -125,7 +125,8 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 		for i := range r.Forced {
 			k.tellForced(a, &r.Forced[i])
 		}
-		k.leases.claims(a.session, a.since)
+		k.leases.claims(a.session, a.claim)
+		a.claim = claim{}
 		k.rounds.await(a)
 		if !k.group.graceOver {
 			left := max(k.group.graceEnds().Sub(k.now), time.Millisecond) // zero would mean that the grace is over

@@ -107,6 +107,27 @@ var pathTrials = map[string]func(*testing.T, func()){
 		})
 		empty(t)
 	},
+	// The key is stored when the node joins a group.
+	"Config.RunDir": func(t *testing.T, leave func()) {
+		before, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bubble(t, func(t *testing.T) {
+			n, _, err := start(t, mortise.Config{RunDir: "run"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave()
+			if err := n.Ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if _, err := os.Stat(filepath.Join(before, "run", "lock")); err != nil {
+			t.Error(err)
+		}
+		empty(t)
+	},
 	"TLSFiles.Cert": tryCertificates, "TLSFiles.Key": tryCertificates, "TLSFiles.CA": tryCertificates,
 	"fence.Files.Dir": func(t *testing.T, _ func()) {
 		limits.Refused(t, fence.Files{Dir: "marks"}.Advance(t.Context(), "r", 1), "Files.Dir")

@@ -100,10 +100,10 @@ var otherwise = map[string]string{
 		"internal/replica.maxNameBytes internal/replica.maxPeekQueue internal/replica.maxUnlisted " +
 		"internal/replica.maxZoneBytes internal/tofu.maxBody internal/tofu.maxID " +
 		"internal/tofu.maxName internal/variables.maxLinesBytes keys.maxBytes locker.maxKeyBytes " +
-		"lockfsm.MaxDataBytes lockfsm.MaxKeys lockfsm.MaxProof lockfsm.MaxRecordBytes " +
+		"lockfsm.MaxDataBytes lockfsm.MaxFormerBytes lockfsm.MaxKeys lockfsm.MaxProof lockfsm.MaxRecordBytes " +
 		"lockfsm.MaxSettingsBytes lockfsm.MaxValueBytes lockfsm.maxComplaints maxMarkBytes " +
 		"maxSessions maxShownKey raftlog.maxContext raftlog.maxDuplicateBytes " +
-		"raftlog/storage.maxFrameBytes raftlog/storage.maxMetaBytes raftlog/storage.maxMetaName " +
+		"raftlog/storage.maxFormer raftlog/storage.maxFrameBytes raftlog/storage.maxMetaBytes raftlog/storage.maxMetaName " +
 		"raftlog/storage.maxSegmentBytes session.maxAddrBytes session/client.maxHeldKeys " +
 		"shard.maxNamed tick.maxName transport.maxAddr transport.maxDuplicates " +
 		"transport.maxEntries transport.maxLabel transport.maxRaft transport.maxStrange",

@@ -264,6 +264,10 @@ func between() []Bug {
 			Breaks: "a start takes the locks of a node whose callers still hold them"},
 		{Name: "one-start-elsewhere-forgotten", Package: "cluster", Hazard: "none",
 			Breaks: "a start proves the end of one on the machine from which the disk was taken by force"},
+		{Name: "former-not-verified", Package: "session/keeper", Hazard: "none", Some: true,
+			Breaks: "an instance ends the sessions of any other by naming its public key"},
+		{Name: "former-of-any-group", Package: "session", Hazard: "none", Some: true,
+			Breaks: "a voter of one group uses the claim that it has heard in another"},
 		{Name: "any-file-system-proves", Package: "raftlog/storage", Hazard: "none", Some: true,
 			Breaks: "a lock on a shared or stacked file system proves the end of a process that runs"},
 	}

@@ -15,6 +15,7 @@ const mostFields = 30
 
 // wide are the types that have more fields, and why.
 var wide = map[string]string{
+	".Config":                 "all settings of an instance",
 	".Status":                 "a report: all its fields are for the reader",
 	"internal/lab/sim.Config": "all options of a run",
 	"internal/lab/sim.Stats":  "a report",

@@ -20,8 +20,9 @@ import (
 
 const (
 	childEnv = "MORTISE_TEST_CHILD"
-	dirEnv   = "MORTISE_TEST_DIR" // directory of a durable child; empty means in memory
-	ttlEnv   = "MORTISE_TEST_TTL" // TTL of a child; empty means leaseTTL
+	dirEnv   = "MORTISE_TEST_DIR"     // directory of a durable child; empty means in memory
+	runEnv   = "MORTISE_TEST_RUN_DIR" // run directory of a child in memory; empty means none
+	ttlEnv   = "MORTISE_TEST_TTL"     // TTL of a child; empty means leaseTTL
 	leaseTTL = 2 * time.Second
 )
 
@@ -71,7 +72,8 @@ func runChild(config string) {
 	}
 	node, err := mortise.Start(context.Background(), mortise.Config{
 		Name: name, Bind: bind, Join: addresses, Replicas: len(addresses) - 1, SessionTTL: ttl, Grace: -1,
-		Dir: os.Getenv(dirEnv), Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
+		Dir: os.Getenv(dirEnv), RunDir: os.Getenv(runEnv),
+		Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name),
 	})
 	if err != nil {

@@ -26,6 +26,7 @@ type fleet struct {
 	t         *testing.T
 	addresses []string
 	dir       string // contains the instances' directories; empty means in memory
+	run       bool   // these are run directories
 	ttl       time.Duration
 	instances []*instance
 }
@@ -43,11 +44,14 @@ type instance struct {
 
 func startFleet(t *testing.T) *fleet { return startFleetIn(t, "") }
 
-func startFleetIn(t *testing.T, dir string) *fleet { return startFleetWith(t, dir, leaseTTL) }
+func startFleetIn(t *testing.T, dir string) *fleet {
+	return startFleetWith(t, &fleet{dir: dir, ttl: leaseTTL})
+}
 
-func startFleetWith(t *testing.T, dir string, ttl time.Duration) *fleet {
+// startFleetWith starts f, whose dir, run and ttl are set.
+func startFleetWith(t *testing.T, f *fleet) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: dir, ttl: ttl}
+	f.t = t
 	// All ports are taken before the first is released, so that they differ.
 	var taken []net.Listener
 	for tries := 0; len(f.addresses) < 3; tries++ {
@@ -85,7 +89,11 @@ func (f *fleet) start(i int) *instance {
 		strings.Join(f.addresses, " ")))
 	n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%v", ttlEnv, f.ttl))
 	if f.dir != "" {
-		n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%s", dirEnv, filepath.Join(f.dir, n.name)))
+		variable := dirEnv
+		if f.run {
+			variable = runEnv
+		}
+		n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%s", variable, filepath.Join(f.dir, n.name)))
 	}
 	n.cmd.Stderr = f.t.Output()
 	in, err := n.cmd.StdinPipe()

@@ -25,6 +25,7 @@ type Config struct {
 	Founders []string // names; if empty, the setting Replicas is the number of machines
 	JoinAll  bool     // the setting Join names all machines, not only the founders
 	Durable  bool
+	RunDirs  bool // each machine has a run directory, which a power failure empties
 	TTL      time.Duration
 	Grace    time.Duration // zero means none
 	Drift    float64       // largest relative deviation of a boot-time clock
@@ -163,6 +164,7 @@ func Draw(seed uint64) Config {
 	c.Mixed, c.Crossed = drawMixed(seed)
 	c.Own = drawOwn(seed)
 	c.Step = int(seed % 5) // depends on the seed
+	c.RunDirs = !c.Durable && seed%3 == 1
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
 	return c
@@ -272,6 +274,8 @@ func (c *Config) String() string {
 	}
 	if c.Durable {
 		disk = "durable"
+	} else if c.RunDirs {
+		disk = "memory with run directories"
 	}
 	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, "+
 		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, jobs %.2f, wishes %v, "+

@@ -54,6 +54,7 @@ func (m *host) start() *proc {
 	p.cluster = actor{p: p.life, turn: p.clusterTurn}
 	p.sessions.First, p.sessions.Most = newClient(p, w.cfg.TTL), mostOwn
 	p.sessions.First.core.Claims(p.begins.Since)
+	p.former = m.former()
 	p.relist()
 	p.persist()
 	return p

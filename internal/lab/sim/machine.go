@@ -33,6 +33,7 @@ type machine struct {
 
 	disk     *disk     // nil means memory mode
 	instance nodeid.ID // ID of the last incarnation
+	run      runDir
 	power    power
 }
 
@@ -50,6 +51,20 @@ type disk struct {
 	log       *raftlog.MemoryStore // log of the replica with the raft ID id
 	group, id uint64
 	latency   time.Duration // average time of a sync
+}
+
+// runDir is the run directory of a machine, in memory.
+type runDir struct {
+	boot int       // of its writer
+	last nodeid.ID // of the last incarnation that has joined a group; zero if there is none
+}
+
+// former returns the instance of an earlier process that has certainly ended, or zero.
+func (m *machine) former() nodeid.ID {
+	if m.run.boot != m.boots {
+		return nodeid.ID{}
+	}
+	return m.run.last
 }
 
 func newMachine(w *world, i int) *machine {

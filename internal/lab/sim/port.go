@@ -47,7 +47,7 @@ type port struct {
 func newPort(w *site, m *machine) *port {
 	w.streams++
 	return &port{
-		life: &life{w: w.world, m: m, instance: nodeidtest.ID(w.id()), stream: w.streams}, w: w,
+		life: &life{w: w.world, m: m, instance: w.newID(), stream: w.streams}, w: w,
 		links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
 	}
 }

@@ -42,6 +42,7 @@ type proc struct {
 
 	replica *ownReplica // may be nil
 	begins  cluster.Beginning
+	former  nodeid.ID // see machine.former, when the process started
 }
 
 func newProc(w *site, m *machine) *proc {
@@ -319,6 +320,7 @@ func (p *proc) carryOut(e founding.Event) {
 	case founding.Joined:
 		p.w.note("%v is a member of group %x", p, e.Group)
 		p.group, p.member = e.Group, true
+		p.follows(e.Group)
 		p.sessions.Rebind(p.record().Encode(), p.record().OwnSession().Encode(), replica.Targets(e.Voters))
 	case founding.Heard:
 		p.sessions.SetTargets(replica.Targets(e.Voters))
@@ -341,6 +343,17 @@ func (p *proc) carryOut(e founding.Event) {
 	case founding.Barred:
 		p.w.broken("%v is barred though no directory was copied: %s", p, e.Text)
 	}
+}
+
+// follows stores this incarnation in the run directory, and claims that the former one has ended.
+func (p *proc) follows(group uint64) {
+	if !p.w.cfg.RunDirs {
+		return
+	}
+	p.m.run = runDir{p.m.boots, p.instance}
+	claim := session.ClaimFormer(p.w.keys[p.former], group, p.instance)
+	s := p.sessions.First
+	s.inClient(func(clock.Time) { s.core.Follows(claim) })
 }
 
 func (p *proc) bound(e founding.Event) {

@@ -34,8 +34,9 @@ type world struct {
 	beside   func() // called with each fault
 	odds     odds   // of the faults that happen now
 	stats    Stats
-	names    map[nodeid.ID]string // machine of each instance
-	quiet    bool                 // callers make no new calls
+	names    map[nodeid.ID]string     // machine of each instance
+	keys     map[nodeid.ID]nodeid.Key // of instances with run directories
+	quiet    bool                     // callers make no new calls
 	nonce    uint64
 	numbers  uint64 // the last number given to a call or to a run of a replica
 	streams  int    // number of streams in the recorded history
@@ -95,7 +96,8 @@ func newWorld(cfg Config) *world {
 		line:     marks{Recorder: timeline.Recorder{Off: !cfg.Verbose}},
 		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)),
 		opening:  rand.New(rand.NewPCG(cfg.Seed, 0x6f70656e)), run: fnv.New64a(), verbose: cfg.Verbose,
-		now: time.Hour, beside: func() {}, names: map[nodeid.ID]string{}}
+		now: time.Hour, beside: func() {}, names: map[nodeid.ID]string{},
+		keys: map[nodeid.ID]nodeid.Key{}}
 	return w
 }
 
@@ -231,11 +233,22 @@ func (w *world) must(err error) {
 }
 
 func (w *world) random() founding.Random {
-	r := founding.Random{Instance: nodeidtest.ID(w.id()), Group: w.id(), Spread: w.rng.Uint64()}
+	r := founding.Random{Instance: w.newID(), Group: w.id(), Spread: w.rng.Uint64()}
 	for i := range r.Raft {
 		r.Raft[i] = w.id()
 	}
 	return r
+}
+
+// newID returns the ID of a new incarnation. If instances have run directories, it has a key.
+func (w *world) newID() nodeid.ID {
+	n := w.id()
+	if !w.cfg.RunDirs {
+		return nodeidtest.ID(n)
+	}
+	key := nodeidtest.Key(n)
+	w.keys[key.ID()] = key
+	return key.ID()
 }
 
 func (w *world) newNonce() (n lockfsm.Nonce) {

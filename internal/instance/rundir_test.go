@@ -1,0 +1,95 @@
+package instance
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/raftlog/storage"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// process opens the run directory for a process. It skips the test where nothing is proved.
+func process(t *testing.T, path string) *runDir {
+	t.Helper()
+	r, err := openRunDir(&Config{RunDir: path, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.dir.Close() })
+	return r
+}
+
+// TestWhoseEndAProcessClaims runs processes one after the other. Each claims the end of the last
+// incarnation of an earlier process that has joined a group, also after a restart in place, and
+// never that of an incarnation of its own.
+func TestWhoseEndAProcessClaims(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	joins := func(r *runDir, key uint64, group uint64, former nodeid.ID) {
+		t.Helper()
+		k := nodeidtest.Key(key)
+		claim := r.joins(group, &k)
+		if session.NamedFormer(claim) != former || former.IsZero() != (claim == nil) ||
+			claim != nil && !session.ProvenFormer(claim, group, k.ID()) {
+			t.Errorf("instance %d claims %v, want %v", key, session.NamedFormer(claim), former)
+		}
+	}
+	first := process(t, path)
+	joins(first, 1, 7, nodeid.ID{})
+	_ = first.dir.Close()
+
+	second := process(t, path)
+	if second.former.ID().IsZero() {
+		t.Skip("nothing is proved on this file system")
+	}
+	one := nodeidtest.Key(1).ID()
+	joins(second, 2, 7, one)
+	joins(second, 2, 7, one)
+	joins(second, 3, 8, one) // it has restarted in place, and is in another group
+	_ = second.dir.Close()
+
+	third := process(t, path) // it ends before it has joined a group
+	_ = third.dir.Close()
+	joins(process(t, path), 5, 8, nodeidtest.Key(3).ID())
+}
+
+// TestARestartInPlaceKeepsTheFormer checks the key in the run directory after a restart in place of
+// a whole instance: that of the incarnation that has joined last.
+func TestARestartInPlaceKeepsTheFormer(t *testing.T) {
+	r, path := newRig(t), filepath.Join(t.TempDir(), "run")
+	r.withRunDirAt(path)
+	life{r.n}.Member(rigGroup, places())
+	life{r.n}.Restart(nodeidtest.Key(3), errors.New("why"))
+	life{r.n}.Member(rigGroup, places())
+	if got := r.n.begins.run.former.ID(); got != nodeidtest.Key(4).ID() {
+		t.Errorf("after the restart in place it claims %v", got)
+	}
+	if err := r.n.closeDir(); err != nil {
+		t.Fatal(err)
+	}
+	next := process(t, path)
+	if next.dir.Former() == nil {
+		t.Skip("nothing is proved on this file system")
+	}
+	if got := next.former.ID(); got != nodeidtest.Key(3).ID() {
+		t.Errorf("the next process claims %v", got)
+	}
+	r.end()
+}
+
+// TestARunDirInUse checks the error of a second process.
+func TestARunDirInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	process(t, path)
+	var log bytes.Buffer
+	_, err := openRunDir(&Config{RunDir: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if !errors.Is(err, storage.ErrInUse) || !strings.HasPrefix(err.Error(), "Config.RunDir: ") ||
+		!strings.Contains(err.Error(), "a directory of its own") {
+		t.Errorf("a second process: %v", err)
+	}
+}

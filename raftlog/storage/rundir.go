@@ -1,0 +1,150 @@
+package storage
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+)
+
+const (
+	formerName = "incarnation"
+	// formerMagic begins the file incarnation. The site of its writer, the seed of the key, and a
+	// SHA-256 of all before it follow.
+	formerMagic = "mortise incarnation 1\n"
+	maxFormer   = 512 // bytes of the file
+)
+
+// RunDir is a directory that outlives a process without a Dir, and need not outlive the machine. It
+// shows the next process that this one has ended.
+//
+//	lock             held while the directory is open
+//	incarnation      the Site, and the private key of the last incarnation that has joined a group
+//	incarnation.tmp  being created; ignored and replaced
+//
+// It has no log, and nothing in it is synced: after a loss of power the boot of the machine is
+// another one, so the file proves nothing. Only one key is kept. An incarnation that has restarted
+// in place has ended the locks of the one before it, and the sessions of both end with the process,
+// but those of the former are in a group that has ended, or were never opened.
+//
+// A RunDir is not safe for concurrent use. Open and Keep wait for the disk.
+type RunDir struct {
+	path   string
+	logger *slog.Logger
+	lock   io.Closer
+	site   string
+	former []byte
+	kept   []byte
+}
+
+// OpenRun opens a run directory, or creates it, but not its parent. The caller must close it. It
+// refuses a second process, with a message that explains what to do. If the file incarnation is
+// damaged, it writes a warning and goes on. A nil logger means slog.Default().
+func OpenRun(path string, logger *slog.Logger) (*RunDir, error) {
+	if logger == nil {
+		logger = slog.Default()
+	}
+	lock, err := lockDir(path)
+	if err != nil {
+		return nil, err
+	}
+	warnOpen(path, logger)
+	d := &RunDir{path: path, logger: logger, lock: lock, site: siteOf(lock)}
+	if d.site == "" {
+		logger.Info("this system or this file system does not show that an earlier process has ended: "+
+			"its locks stay taken for the TTL", "path", path)
+		return d, nil
+	}
+	site, seed, err := d.read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		logger.Warn("the key of the last process cannot be read: its locks stay taken for the TTL", "path", path,
+			"why", err)
+	case site == d.site:
+		d.former = seed
+	}
+	return d, nil
+}
+
+// Former returns the seed of the key of the last incarnation of an earlier process, if that process
+// has certainly ended, see Dir.Site. Otherwise it returns nil.
+func (d *RunDir) Former() []byte { return d.former }
+
+// Keep stores the seed of the present incarnation, which may open sessions from then on. If it
+// cannot be stored, it writes a warning: the next process then shows nothing that is untrue, but
+// perhaps nothing of this incarnation. The directory must be open.
+func (d *RunDir) Keep(seed []byte) {
+	if d.site == "" || bytes.Equal(seed, d.kept) {
+		return
+	}
+	if err := d.write(seed); err != nil {
+		d.logger.Warn("the key of this process cannot be stored: after a crash its locks stay taken for the TTL", "path",
+			d.path, "why", err)
+		return
+	}
+	d.kept = bytes.Clone(seed)
+}
+
+// Close unlocks the directory.
+func (d *RunDir) Close() error { return d.lock.Close() }
+
+func (d *RunDir) read() (site string, seed []byte, err error) {
+	path := filepath.Join(d.path, formerName)
+	if info, err := os.Lstat(path); err != nil {
+		return "", nil, err
+	} else if !info.Mode().IsRegular() {
+		return "", nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFormer+1))
+	if err != nil {
+		return "", nil, err
+	}
+	return decodeFormer(text)
+}
+
+func (d *RunDir) write(seed []byte) error {
+	path := filepath.Join(d.path, formerName)
+	temporary := path + ".tmp"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(encodeFormer(d.site, seed))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+func encodeFormer(site string, seed []byte) []byte {
+	text := append([]byte(formerMagic+site), seed...)
+	sum := sha256.Sum256(text)
+	return append(text, sum[:]...)
+}
+
+func decodeFormer(text []byte) (site string, seed []byte, err error) {
+	if len(text) < len(formerMagic)+ed25519.SeedSize+sha256.Size || len(text) > maxFormer ||
+		!bytes.HasPrefix(text, []byte(formerMagic)) {
+		return "", nil, errors.New("the file is none of this library, or it is cut off")
+	}
+	end := len(text) - sha256.Size
+	if sum := sha256.Sum256(text[:end]); !bytes.Equal(sum[:], text[end:]) {
+		return "", nil, errors.New("the file is damaged")
+	}
+	return string(text[len(formerMagic) : end-ed25519.SeedSize]), bytes.Clone(text[end-ed25519.SeedSize : end]), nil
+}
