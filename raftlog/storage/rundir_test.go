@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"errors"
 	"log/slog"
 	"os"
@@ -12,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
-var aSeed, nextSeed = bytes.Repeat([]byte{7}, seedBytes), bytes.Repeat([]byte{9}, seedBytes)
+var aSeed, nextSeed = bytes.Repeat([]byte{7}, ed25519.SeedSize), bytes.Repeat([]byte{9}, ed25519.SeedSize)
 
 // runAt opens the run directory, and returns it and what it has logged.
 func runAt(t *testing.T, path string) (*RunDir, *bytes.Buffer) {
@@ -156,7 +157,7 @@ func TestAKeyOfAnotherSiteClaimsNothing(t *testing.T) {
 		t.Errorf("beside a process that runs it claims %x", second.Former())
 	}
 	second.Keep(nextSeed)
-	first.Keep(bytes.Repeat([]byte{8}, seedBytes))
+	first.Keep(bytes.Repeat([]byte{8}, ed25519.SeedSize))
 	_ = second.Close()
 	if third, _ := runAt(t, path); third.Former() != nil {
 		t.Errorf("the process that runs beside it is claimed: %x", third.Former())
