@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -547,20 +548,20 @@ func closedLast(t *testing.T, how string, with func(*rig, string), end func(*Ins
 	r, path := newRig(t), t.TempDir()
 	r.withReplica()
 	with(r, path)
-	calls := 0
+	var calls atomic.Int64 // after fail, a goroutine ends the parts
 	r.beside = func(line string) {
 		if !strings.Contains(line, "Close()") {
 			return
 		}
-		calls++
+		calls.Add(1)
 		if d, err := open(path); !errors.Is(err, storage.ErrInUse) {
 			t.Errorf("%s: at %s the directory can be opened again: %v", how, line, errors.Join(err, d.Close()))
 		}
 	}
 	end(r.n)
 	r.end()
-	if d, err := open(path); err != nil || d.Close() != nil || calls < 6 {
-		t.Errorf("%s: %d calls, and then the directory is in use: %v", how, calls, err)
+	if d, err := open(path); err != nil || d.Close() != nil || calls.Load() < 6 {
+		t.Errorf("%s: %d calls, and then the directory is in use: %v", how, calls.Load(), err)
 	}
 }
 

@@ -90,7 +90,7 @@ func (f *fleet) restart(holder, waits, how int, last *uint64) time.Duration {
 	}
 	*last = next.Token
 	_, audit := waiter.ask(request{Op: "audit"})
-	if a := get(f.t, "audit", audit); !strings.Contains(a.Audited, "its node has ended, as start ") {
+	if a := get(f.t, "audit", audit); !strings.Contains(a.Audited, "its node has ended, as ") {
 		f.t.Errorf("the audit log ends with %q", a.Audited)
 	}
 	held{waiter, next.ID, next.Token}.unlock()
