@@ -69,17 +69,19 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 // queue is one direction of a connection. Every change closes the channel `changed` and stores a
 // new one. This wakes all readers and writers.
 type queue struct {
-	mu       sync.Mutex // guards all below; never held across a wait
-	changed  chan struct{}
-	buf      []byte
-	latency  time.Duration
-	lost     func() time.Duration // nil means that nothing is lost
-	flying   []flight             // the last bytes of buf, still in flight; the oldest first
-	stalled  bool                 // the direction is cut, so reads block
-	readErr  error                // the error of reads when buf is empty
-	writeErr error                // the error of all writes
-	readBy   time.Time
-	writeBy  time.Time
+	mu      sync.Mutex // guards all below; never held across a wait
+	changed chan struct{}
+	buf     []byte
+	latency time.Duration
+	lost    func() time.Duration // nil means that nothing is lost
+	flying  []flight             // the last bytes of buf, still in flight; the oldest first
+	stalled bool                 // the direction is cut, so reads block
+	// discarded means that both sides have ended, whatever is cut
+	discarded bool
+	readErr   error // the error of reads when buf is empty
+	writeErr  error // the error of all writes
+	readBy    time.Time
+	writeBy   time.Time
 }
 
 type flight struct {
@@ -102,7 +104,9 @@ func (q *queue) wake() {
 	q.changed = make(chan struct{})
 }
 
-func (q *queue) setStalled(stalled bool) { q.change(func() { q.stalled = stalled }) }
+// setStalled has no effect on a discarded queue, whose reads return. A cut finds the connections
+// first and stalls them afterwards, so one of them can be closed in between.
+func (q *queue) setStalled(stalled bool) { q.change(func() { q.stalled = stalled && !q.discarded }) }
 
 func (q *queue) setLatency(d time.Duration) { q.change(func() { q.latency = d }) }
 
@@ -152,7 +156,7 @@ func (q *queue) finish(err error) {
 // discard ends both sides immediately.
 func (q *queue) discard(readErr, writeErr error) {
 	q.change(func() {
-		q.buf, q.flying, q.stalled, q.readErr = nil, nil, false, readErr
+		q.buf, q.flying, q.stalled, q.discarded, q.readErr = nil, nil, false, true, readErr
 		if q.writeErr == nil {
 			q.writeErr = writeErr
 		}

@@ -188,3 +188,14 @@ func TestHealInOneDirection(t *testing.T) {
 		}
 	})
 }
+
+// A cut that has found a connection before it was closed does not make its reads wait.
+func TestACutOfAClosedConnectionBlocksNoRead(t *testing.T) {
+	q := newQueue()
+	q.discard(net.ErrClosed, net.ErrClosed)
+	q.setStalled(true)
+	q.setDeadline(&q.readBy, time.Now().Add(time.Minute)) // so that a failure ends
+	if _, err := q.read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a read of a closed connection: %v", err)
+	}
+}
