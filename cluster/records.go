@@ -118,7 +118,7 @@ func decodeIdentity(b []byte) (identity, error) {
 		return id, damaged(recordIdentity)
 	}
 	life, n := binary.Uvarint(b[1:])
-	if n <= 0 || life == 0 || life == 1<<64-1 {
+	if n <= 0 || life == 0 || life >= 1<<63-1 { // see lockfsm.Command.Since
 		return id, damaged(recordIdentity)
 	}
 	b = b[1+n:]

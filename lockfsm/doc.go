@@ -3,8 +3,8 @@
 //
 // Every replica of a group applies the same log to its own [Machine], so all replicas agree. The
 // machine is deterministic: it has no clock, no goroutine, no random source and no file. Instead,
-// the leader proposes Expire when the time of a session has passed, and EndGrace when the grace has
-// passed.
+// the leader proposes Expire when the time of a session has passed or another Cause ends it, and
+// EndGrace when the grace has passed.
 //
 // The transcripts in testdata show the rules step by step. Begin with testdata/queue.txt.
 //

@@ -255,7 +255,7 @@ func (n *simNode) clientTurn(now clock.Time) {
 		renewals, commands := out.Renewals, append(out.Commands, n.later()...)
 		sent := n.s.send(n, out.To.ID, func(to *simNode) {
 			if to.keeper != nil {
-				to.keeperInput(func(now clock.Time) { to.keeper.Receive(now, n.id, renewals, commands) })
+				to.keeperInput(func(now clock.Time) { to.keeper.ReceiveFrom(now, keeper.Sender{ID: n.id}, renewals, commands) })
 			}
 		})
 		if !sent {

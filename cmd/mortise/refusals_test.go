@@ -79,8 +79,8 @@ func refusals() map[string]string {
 		"unlock --force k": "--token is missing: mortise get k shows it; " +
 			"it ensures that no later hold is ended",
 		"unlock --force k --token 7 --all":         "--all ends every hold, and --token names one: give one of them",
-		"unlock --force k --token 7":               "--reason is missing: give one for the holder and the leader's log",
-		"unlock --force k --all":                   "--reason is missing: give one for the holder and the leader's log",
+		"unlock --force k --token 7":               "--reason is missing: give one for the audit log and the leader's log",
+		"unlock --force k --all":                   "--reason is missing: give one for the audit log and the leader's log",
 		"unlock --force k --token 7 --reason BELL": "--reason contains control characters, or marks",
 		"unlock --force k --token x":               "invalid value",
 		"watch a b":                                "too many words: a b",

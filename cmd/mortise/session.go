@@ -26,13 +26,11 @@ func endSession(ctx context.Context, c *call, o sessionOptions) error {
 		return usageError("give end and the ID of a session, as mortise sessions shows it")
 	}
 	id, err := strconv.ParseUint(c.words[1], 10, 64)
-	switch {
-	case err != nil || id == 0:
+	if err != nil || id == 0 {
 		return usageError(plain.Shell(c.words[1]) + " is no ID of a session: mortise sessions shows them")
-	case o.reason == "":
-		return usageError("--reason is missing: give one for the audit log and the leader's log")
-	case !plain.Is(o.reason):
-		return usageError("--reason contains control characters, or marks that change the direction of writing")
+	}
+	if err := checkReason(o.reason); err != nil {
+		return err
 	}
 	g, err := c.guest()
 	if err != nil {

@@ -38,6 +38,16 @@ type endedShown struct {
 	Ended bool
 }
 
+func checkReason(reason string) error {
+	switch {
+	case reason == "":
+		return usageError("--reason is missing: give one for the audit log and the leader's log")
+	case !plain.Is(reason):
+		return usageError("--reason contains control characters, or marks that change the direction of writing")
+	}
+	return nil
+}
+
 func unlock(ctx context.Context, c *call, o unlockOptions) error {
 	key, err := c.unlockKey(o.all)
 	switch {
@@ -50,10 +60,9 @@ func unlock(ctx context.Context, c *call, o unlockOptions) error {
 			" shows it; it ensures that no later hold is ended")
 	case o.token != 0 && o.all:
 		return usageError("--all ends every hold, and --token names one: give one of them")
-	case o.reason == "":
-		return usageError("--reason is missing: give one for the holder and the leader's log")
-	case !plain.Is(o.reason):
-		return usageError("--reason contains control characters, or marks that change the direction of writing")
+	}
+	if err := checkReason(o.reason); err != nil {
+		return err
 	}
 	g, err := c.guest()
 	if err != nil {

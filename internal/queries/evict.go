@@ -53,14 +53,14 @@ func checkForce(by, reason string) error {
 	return nil
 }
 
-// proved returns the name of the program that ends a hold, for the log, the audit log and the
-// holder. The program's ID and the name in a derived secret's capability are authenticated. The
-// program's own name is only a claim.
+// proved returns the name of the program that ends a hold or a session, for the log, the audit log
+// and the holder. The program's ID and the name in a derived secret's capability are authenticated.
+// The program's own name is only a claim.
 func proved(by *query.Origin, rights *capability.Capability, says string) string {
 	asker := ID(by.GetAsker())
 	switch {
 	case asker.IsZero():
-		return says // Node.ForceUnlock was called, with the instance's own name
+		return says // the instance itself asks, with its own name
 	case rights == nil:
 		return fmt.Sprintf("%s (instance %v)", says, asker)
 	}

@@ -306,7 +306,7 @@ func (c *clocked) deliverToKeeper(most int) {
 	for range min(most, len(c.toKeeper)) {
 		frame := c.toKeeper[0]
 		c.toKeeper = c.toKeeper[1:]
-		c.w.keeper.Receive(c.w.keeperNow(), c.id, frame[0], frame[1])
+		c.w.keeper.ReceiveFrom(c.w.keeperNow(), keeper.Sender{ID: c.id}, frame[0], frame[1])
 		c.w.keeperTurn()
 	}
 }

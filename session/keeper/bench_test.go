@@ -67,6 +67,11 @@ func (b *bench) leads() {
 	})
 }
 
+// Receive is like ReceiveFrom for a full instance without a directory.
+func (k *Core) Receive(now clock.Time, from nodeid.ID, renewals, commands []byte) {
+	k.ReceiveFrom(now, Sender{ID: from}, renewals, commands)
+}
+
 func (b *bench) turn() {
 	b.t.Helper()
 	b.core.Tick(b.now)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -17,11 +16,6 @@ const (
 	// peerSessions bounds the sessions of one peer that have not expired.
 	peerSessions = 256
 )
-
-// Receive is like ReceiveFrom for a full instance without a directory.
-func (k *Core) Receive(now clock.Time, from nodeid.ID, renewals, commands []byte) {
-	k.ReceiveFrom(now, Sender{ID: from}, renewals, commands)
-}
 
 // ReceiveFrom implements [Keeper.ReceiveFrom].
 func (k *Core) ReceiveFrom(now clock.Time, by Sender, renewals, commands []byte) {

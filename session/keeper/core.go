@@ -173,8 +173,7 @@ func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.leases.expiries) > 0 {
-		before := watchBefore
-		at = max(at, k.leases.expiries[0].at.Add(k.stalled-before))
+		at = max(at, k.leases.expiries[0].at.Add(k.stalled-watchBefore))
 	}
 	return at
 }

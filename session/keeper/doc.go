@@ -11,6 +11,9 @@
 //   - An expiry is proposed only in the term in which it was decided. A session does not expire
 //     while one of its renewals waits for confirmation. A client's command is proposed only in
 //     the term in which it arrived.
+//   - A session ends before its TTL has passed only if an operator ends it, or if its instance has
+//     ended, as an attached session proves: one of a later start of the same instance, or of an
+//     instance that shows the signature of the one that has ended.
 //   - No message of a peer ends another peer's attachment, and only commands that clients may send
 //     reach the log.
 //   - [Core].Vouch checks the record of a session when its Open arrives. The record's instance and

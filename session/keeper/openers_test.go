@@ -147,7 +147,15 @@ func TestAClaimDoesNotCutADelay(t *testing.T) {
 	}
 	b.next(1) // it counts the delay anew, and knows the session from the state
 	began := b.now
-	for epoch := lockfsm.Epoch(3); len(b.machine.Entries()) > 0; epoch++ {
+	b.claim(1, 2, second, 3, 1)
+	for range 5 {
+		b.turn()
+		if slices.Contains(b.kinds, "expire") {
+			t.Error("an Expire of a session that is gone")
+		}
+		b.apply()
+	}
+	for epoch := lockfsm.Epoch(4); len(b.machine.Entries()) > 0; epoch++ {
 		b.claim(1, 2, second, epoch, 1)
 		b.pass(time.Second)
 		b.step()

@@ -43,9 +43,7 @@ func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 	return true
 }
 
-// Round returns the round to request in this turn, if any. One round serves all waiting renewals,
-// and further renewals wait for the next round. If the confirmation is late, Round requests a new
-// round.
+// Round returns the round to request in this turn, if any.
 func (k *Core) Round() (term, round uint64, ok bool) {
 	if round, ok = k.rounds.begin(k.now); ok {
 		return k.role.Term, round, true

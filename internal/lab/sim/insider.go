@@ -189,7 +189,7 @@ func (i *insider) redirect(to *life) {
 	now := i.p.m.clock()
 	k := keeper.NewCore()
 	k.Role(now, keeper.Role{Term: insiderTerm, Leader: i.target()})
-	k.Receive(now, to.instance, nil, nil)
+	k.ReceiveFrom(now, keeper.Sender{ID: to.instance}, nil, nil)
 	i.turn(k)
 }
 
@@ -231,7 +231,7 @@ func (i *insider) opened(id lockfsm.SessionID) {
 		return
 	}
 	s := l.glue.Machine().Sessions()[at]
-	i.keeper.Receive(i.p.m.clock(), nodeid.ID(s.Opener.Instance), nil,
+	i.keeper.ReceiveFrom(i.p.m.clock(), keeper.Sender{ID: s.Opener.Instance}, nil,
 		lockfsm.Command{Kind: lockfsm.Open, Nonce: s.Nonce, TTL: s.TTL}.Append(nil))
 	i.serve()
 }
@@ -247,7 +247,7 @@ func (i *insider) snapshot(identity, uint64, *raftpb.Message) bool { return fals
 
 // frame implements receiver.
 func (i *insider) frame(_ *end, f frame) {
-	i.keeper.Receive(i.p.m.clock(), f.from.instance, f.renewals, f.commands)
+	i.keeper.ReceiveFrom(i.p.m.clock(), keeper.Sender{ID: f.from.instance}, f.renewals, f.commands)
 	i.serve()
 }
 
