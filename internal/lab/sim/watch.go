@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // watch observes the run from outside, in global time. It passes its observations to the judges of
@@ -31,7 +32,8 @@ func newWatch(w *world) *watch {
 	o.steps = leaseWatch{sight: seen, asked: map[sessionOf]bool{}, opening: map[lockfsm.Nonce]*life{},
 		opened: map[sessionOf]*life{}}
 	o.steps.leases.Passes = recallPasses
-	o.stays = stayWatch{sight: seen, steps: &o.steps, reserved: map[lockfsm.Token]lockfsm.Token{}}
+	o.stays = stayWatch{sight: seen, steps: &o.steps, reserved: map[lockfsm.Token]lockfsm.Token{},
+		lost: map[*stay.Request]bool{}}
 	o.calls = newCallWatch(seen, &o.steps, &o.stays)
 	o.voters = voterWatch{sight: seen, gaveUp: map[uint64]bool{}, bound: map[nodeid.ID]uint64{}}
 	o.log = logWatch{sight: seen, steps: &o.steps, stays: &o.stays, calls: &o.calls, voters: &o.voters}

@@ -15,6 +15,9 @@ type stayWatch struct {
 	steps    *leaseWatch
 	reserved map[lockfsm.Token]lockfsm.Token // the first and the last token of each stay
 	recalled func(*machine)                  // called when a recall of a stay begins; may be nil
+	// lost has the requests whose loss was told, and their grant in the same turn was not: losses come
+	// first. The stays do not keep them.
+	lost map[*stay.Request]bool
 }
 
 // stay observes an outcome of the core for a request of the stays.
@@ -24,6 +27,10 @@ func (o *stayWatch) stay(s *lease, out *client.Outcome) {
 	k := s.kept[q]
 	switch out.Kind {
 	case client.OutcomeGranted:
+		if o.lost[q] {
+			delete(o.lost, q)
+			return
+		}
 		k = &keptStay{key: r.Key, group: s.p.group, first: out.Token, last: out.Last}
 		k.begun, k.leader = o.w.now, o.leader()
 		if r.Shared() {
@@ -52,9 +59,11 @@ func (o *stayWatch) stay(s *lease, out *client.Outcome) {
 			o.w.stats.StaysLost++
 		}
 		o.w.note("%v has lost the stay of %q: %v", s, r.Key, out.Err)
-		if k != nil {
-			o.steps.stayStep(s, k, check.Forgets)
+		if k == nil {
+			o.lost[q] = true
+			return
 		}
+		o.steps.stayStep(s, k, check.Forgets)
 		delete(s.kept, q)
 	case client.OutcomeReleased:
 		if k != nil && out.Err == nil {
