@@ -39,6 +39,17 @@ func TestStayRules(t *testing.T) {
 			r.unlock(l)
 			r.did("granted x", "wanted x", "granted x", "wanted x", "granted x")
 		},
+		"a loss is told before the grant of the same turn": func(r *rig) {
+			r.take("x", Waits)
+			q := r.request("x")
+			r.lose("x")
+			r.did("acquire x", "acquire x")
+			r.s.Granted(r.window(), q, 1, 1025)
+			r.step()
+			r.did()
+			r.grant("x") // the second request
+			r.did("granted x")
+		},
 		"a free stay yields": func(r *rig) {
 			r.unlock(r.granted("x"))
 			r.yieldWhenFree("x")
