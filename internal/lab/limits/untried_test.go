@@ -69,6 +69,7 @@ var untried = map[string]string{
 		"session/client.settled session/client.tryWithout session/client.waitLongest " +
 		"session/keeper.maxAttachPause session/keeper.roundAgain " +
 		"session/keeper.searchAgain session/keeper.searchPause session/keeper.stepPause " +
+		"session/keeper.watchBefore " +
 		"session/stay.biasKeys session/stay.biasLongest session/stay.biasPasses " +
 		"session/stay.leastIdle session/stay.recallPasses tick.look tick.minGap " +
 		"transport.chunkPatience transport.frameSlow transport.maxLinger transport.noticeEvery " +
