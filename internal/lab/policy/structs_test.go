@@ -21,8 +21,6 @@ var wide = map[string]string{
 	"internal/lab/sim.Stats":  "a report",
 	"lockfsm.Command":         "one message; each kind uses some of its fields",
 	"lockfsm.view":            "what a query reads of a machine, with its events",
-
-	"internal/lab/sim.call": "to be divided",
 }
 
 // scattered is how many fields of each package are written in three or more files. A figure may

@@ -353,8 +353,8 @@ func (c *caller) wanted() {
 
 // waitsInDoubt reports whether the caller postpones its release until the doubt ends.
 func (c *caller) waitsInDoubt() bool {
-	c.postponed = c.doubt && c.patient
-	return c.postponed
+	c.own.postponed = c.own.doubt && c.own.patient
+	return c.own.postponed
 }
 
 func (c *caller) doubted() {
@@ -368,8 +368,8 @@ func (c *caller) good() {
 		return
 	}
 	c.p.w.watch.calls.regains(c.call)
-	if c.postponed {
-		c.postponed = false
+	if c.own.postponed {
+		c.own.postponed = false
 		c.p.w.after(c.p.w.between(0, c.hold+1), c.release)
 	}
 }
@@ -396,7 +396,7 @@ func (c *caller) drawHandle() {
 }
 
 func (c *caller) enter(r client.Request, lasts time.Duration) {
-	if c.stage != holds || c.handle != nil || c.doubt || c.forced || c.p.w.now < c.p.m.pausedUntil || !c.believes() {
+	if c.stage != holds || c.handle != nil || c.own.doubt || c.forced || c.p.w.now < c.p.m.pausedUntil || !c.believes() {
 		return
 	}
 	has, want := c.grant(), r.Grant()

@@ -203,7 +203,7 @@ func drawGrace(w *world, c *call) {
 	}
 	terms := c.ownTerms()
 	terms.Grace = w.between(w.cfg.TTL/4, longestGrace*w.cfg.TTL)
-	c.patient = w.chance(0.5)
+	c.own.patient = w.chance(0.5)
 	if w.chance(0.7) {
 		c.hold = w.between(0, 3*w.cfg.TTL)
 	}

@@ -90,7 +90,7 @@ func (a *onlooker) wait() {
 	case c == nil && answer.Held:
 		a.w.broken("%s says that %q is held with token %d, whose release was confirmed before the question", a.r.judgedAs,
 			a.key, a.token)
-	case c != nil && !answer.Held && !c.forced && !c.lapsed && a.w.watch.calls.beliefs.Believes(a.key, c.caller()):
+	case c != nil && !answer.Held && !c.forced && !c.own.lapsed && a.w.watch.calls.beliefs.Believes(a.key, c.caller()):
 		a.w.broken("%s says that %q is not held with token %d, and call %d believes in it", a.r.judgedAs, a.key, a.token,
 			c.id)
 	}

@@ -180,6 +180,11 @@ type call struct {
 	pass   stay.Caller
 	stay   *keptStay // the stay of the pass
 
+	own belief
+}
+
+// belief is what the caller knows by its own clock and client of the hold's end.
+type belief struct {
 	lapsed bool // the hold has ended by the caller's clock
 	until  time.Duration
 
@@ -336,7 +341,7 @@ func (c *call) String() string {
 
 // believes reports whether the caller holds the lock at this moment by its own clock.
 func (c *call) believes() bool {
-	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.limit()) && !(c.lapsed && c.mayDoubt())
+	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.limit()) && !(c.own.lapsed && c.mayDoubt())
 }
 
 // limit returns the time until which the call's handle reports that the lock is held.

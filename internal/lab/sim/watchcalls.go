@@ -171,7 +171,7 @@ func (o *callWatch) gets(c *call) {
 		}
 		o.expect(c.s)
 	default:
-		c.lapsed, c.until = true, o.w.now
+		c.own.lapsed, c.own.until = true, o.w.now
 	}
 	o.write(c)
 }
@@ -180,7 +180,7 @@ func (o *callWatch) gets(c *call) {
 func (o *callWatch) lapse(key string) {
 	for _, c := range o.believers[key] {
 		if !c.believes() {
-			c.lapsed, c.until = true, min(o.w.now, c.p.m.global(c.limit()))
+			c.own.lapsed, c.own.until = true, min(o.w.now, c.p.m.global(c.limit()))
 			o.disbelieve(c)
 		}
 	}
@@ -190,7 +190,7 @@ func (o *callWatch) lapse(key string) {
 // clock must not be held again.
 func (o *callWatch) extended(s *lease) {
 	for _, c := range s.calls {
-		if c.lapsed && c.believes() {
+		if c.own.lapsed && c.believes() {
 			o.w.broken("%v call %d: the lock %v with token %d was lost by the clock and came back", s, c.id, c.keys(),
 				c.token)
 		}
@@ -249,8 +249,8 @@ func (o *callWatch) frees(c *call) {
 	}
 	o.lapse(c.req.Key)
 	o.write(c)
-	if c.lapsed { // the caller has already lost the lock
-		o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(c.until)})
+	if c.own.lapsed { // the caller has already lost the lock
+		o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(c.own.until)})
 	}
 	o.record(c.p, history.Event{Kind: history.Unlock, Op: c.id})
 	o.forgets(c)
@@ -268,8 +268,8 @@ func (o *callWatch) forgets(c *call) {
 func (o *callWatch) ends(c *call) {
 	o.lapse(c.req.Key)
 	until := o.w.now
-	if c.lapsed {
-		until = c.until
+	if c.own.lapsed {
+		until = c.own.until
 	}
 	o.write(c)
 	o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(until)})
@@ -495,10 +495,10 @@ func (o *callWatch) becomesShared(g *group, e *history.Event) {
 func (o *callWatch) doubts(c *call) {
 	o.w.stats.InDoubt++
 	o.w.note("%v call %d is in doubt of %v", c.p, c.id, c.keys())
-	if o.lapse(c.req.Key); !c.lapsed {
-		c.lapsed, c.until = true, min(o.w.now, c.p.m.global(c.limit()))
+	if o.lapse(c.req.Key); !c.own.lapsed {
+		c.own.lapsed, c.own.until = true, min(o.w.now, c.p.m.global(c.limit()))
 	}
-	c.doubt = true
+	c.own.doubt = true
 }
 
 // regains observes that a hold in doubt is good again. It must not overlap another belief, and the
@@ -506,10 +506,10 @@ func (o *callWatch) doubts(c *call) {
 func (o *callWatch) regains(c *call) {
 	o.w.stats.Regained++
 	o.w.note("%v call %d is good again with %d", c.p, c.id, c.token)
-	if now := c.p.m.clock(); !c.doubt || !now.Before(c.limit()) {
-		o.w.broken("%v call %d is good again at %v; in doubt: %v, until %v", c.p, c.id, now, c.doubt, c.limit())
+	if now := c.p.m.clock(); !c.own.doubt || !now.Before(c.limit()) {
+		o.w.broken("%v call %d is good again at %v; in doubt: %v, until %v", c.p, c.id, now, c.own.doubt, c.limit())
 	}
-	c.doubt, c.lapsed, c.until = false, false, 0
+	c.own.doubt, c.own.lapsed, c.own.until = false, false, 0
 	if c.forced {
 		return // the client has not heard of it yet
 	}
@@ -529,7 +529,7 @@ func (o *callWatch) regains(c *call) {
 // notMarked checks, when a client has published a later deadline, that the hold of a call is not
 // visible as held before the client has confirmed it.
 func (o *callWatch) notMarked(c *call) {
-	if c.mayDoubt() && c.lapsed && !c.doubt && c.stage == holds && c.p.m.clock().Before(c.limit()) {
+	if c.mayDoubt() && c.own.lapsed && !c.own.doubt && c.stage == holds && c.p.m.clock().Before(c.limit()) {
 		o.w.broken("%v call %d: a renewal is published, and the doubt of %v is not marked", c.p, c.id, c.keys())
 	}
 }
