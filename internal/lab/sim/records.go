@@ -135,8 +135,9 @@ type keptStay struct {
 type voter struct {
 	p *life
 	*replica.View
-	glue *replica.Core
-	core *raftlog.Core
+	glue    *replica.Core
+	core    *raftlog.Core
+	keeping actor // owns the keeper
 
 	counted  bool             // in watch.voters.leaders
 	judgedAs string           // name of this run of the replica, for the judges

@@ -35,8 +35,7 @@ type ownReplica struct {
 	outbox []*raftpb.Message
 	survey raftlog.Survey
 
-	keeping actor // owns keeper
-	keeper  *keeper.Core
+	keeper *keeper.Core
 }
 
 // foundReplica starts the replica of this process in the group with the given charter. If the log
@@ -147,10 +146,10 @@ func (r *ownReplica) Event(e *raftlog.Event) error {
 		watch.log.applies(r.voter, e)
 	case raftlog.Restored:
 		r.snap.capture, r.first = nil, false
-		watch.steps.voterStep(r.voter, check.LeaseStep{Kind: check.Stopped})
+		watch.steps.appliedStep(r.voter, check.LeaseStep{Kind: check.Stopped})
 	case raftlog.LeadBegins:
 		r.p.w.note("%v leads group %x in term %d", r.p, r.Group, e.Term)
-		watch.steps.voterStep(r.voter, check.LeaseStep{Kind: check.Leads, Term: e.Term})
+		watch.steps.appliedStep(r.voter, check.LeaseStep{Kind: check.Leads, Term: e.Term})
 	}
 	if err := raftlog.Deliver(e, r.glue); err != nil {
 		return err

@@ -38,6 +38,12 @@ func (o *leaseWatch) voterStep(r *voter, s check.LeaseStep) {
 	o.leaseStep(s)
 }
 
+// appliedStep observes a step of a log when it reaches the keeper. What the keeper has sent before
+// depends on earlier steps only.
+func (o *leaseWatch) appliedStep(r *voter, s check.LeaseStep) {
+	r.keeping.post(func(clock.Time) { o.voterStep(r, s) })
+}
+
 func traced(number int, name string) string { return "client " + strconv.Itoa(number) + " on " + name }
 
 // clientSends observes a frame of a client.
@@ -201,7 +207,7 @@ func (o *leaseWatch) leaseResult(r *voter, result *lockfsm.Result) {
 	default:
 		return
 	}
-	o.voterStep(r, s)
+	o.appliedStep(r, s)
 }
 
 // leaseTrail observes a grant or an end that a replica applies.
@@ -215,7 +221,7 @@ func (o *leaseWatch) leaseTrail(r *voter, e *history.Event) {
 	default:
 		return
 	}
-	o.voterStep(r, s)
+	o.appliedStep(r, s)
 }
 
 // closesSession observes that a client sends the command that closes its session.
