@@ -135,9 +135,9 @@ type keptStay struct {
 type voter struct {
 	p *life
 	*replica.View
-	glue    *replica.Core
-	core    *raftlog.Core
-	keeping actor // owns the keeper
+	glue *replica.Core
+	core *raftlog.Core
+	keep func(f func(now clock.Time)) // posts f to the owner of the keeper
 
 	counted  bool             // in watch.voters.leaders
 	judgedAs string           // name of this run of the replica, for the judges

@@ -35,7 +35,8 @@ type ownReplica struct {
 	outbox []*raftpb.Message
 	survey raftlog.Survey
 
-	keeper *keeper.Core
+	keeping actor // owns keeper
+	keeper  *keeper.Core
 }
 
 // foundReplica starts the replica of this process in the group with the given charter. If the log
@@ -69,6 +70,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	w.must(err)
 	r := &ownReplica{voter: &voter{p: p.life}, p: p, store: store, keeper: keeper.NewCore()}
 	r.log, r.keeping = actor{p: p.life, turn: r.logTurn}, actor{p: p.life}
+	r.keep = r.keeping.post
 	r.glue = replica.NewCore(replica.CoreConfig{
 		Group: group, ID: id, Machine: machine, Keeper: keeperInbox{&r.keeping, r.keeper, r}, Cluster: inbox{p}, Host: r,
 		Wall:  func() time.Time { return time.UnixMilli(p.m.wallUnixMS()) },

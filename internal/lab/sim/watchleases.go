@@ -41,7 +41,7 @@ func (o *leaseWatch) voterStep(r *voter, s check.LeaseStep) {
 // appliedStep observes a step of a log when it reaches the keeper. What the keeper has sent before
 // depends on earlier steps only.
 func (o *leaseWatch) appliedStep(r *voter, s check.LeaseStep) {
-	r.keeping.post(func(clock.Time) { o.voterStep(r, s) })
+	r.keep(func(clock.Time) { o.voterStep(r, s) })
 }
 
 func traced(number int, name string) string { return "client " + strconv.Itoa(number) + " on " + name }
