@@ -119,6 +119,7 @@ func (c *Core) installed(s *raftpb.Snapshot) error {
 	meta := s.GetMetadata()
 	c.view.install(s)
 	c.applied, c.snapshots.since = meta.GetIndex(), 0
+	c.compared.skip()
 	c.outputs.event(Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(),
 		Data: state})
 	c.configured(meta.GetConfState(), config)

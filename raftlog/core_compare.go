@@ -60,14 +60,15 @@ func (c *Core) noteDigest(e *Event) {
 		return
 	}
 	p := &c.compared
-	switch {
-	case e.Kind == Restored:
-		p.marks, p.answer = p.marks[:0], mark{}
-	case len(p.marks) == maxMarks:
+	if len(p.marks) == maxMarks {
 		p.marks = p.marks[:copy(p.marks, p.marks[maxMarks/2:])]
 	}
 	p.marks = append(p.marks, mark{e.Index, c.cfg.Digest()})
 }
+
+// skip forgets all digests when a snapshot is installed. The next one is noted when the state is
+// restored. A heartbeat that arrives before that can name an entry that only the snapshot contains.
+func (p *compared) skip() { p.marks, p.answer = p.marks[:0], mark{} }
 
 // digestAt returns the digest of the state after the entry at index, if this replica knows it.
 func (c *Core) digestAt(index uint64) (digest uint64, known bool) {

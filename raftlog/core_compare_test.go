@@ -163,6 +163,60 @@ func TestAForeignDigestIsIgnored(t *testing.T) {
 	}
 }
 
+// TestASnapshotIsNotComparedBeforeItIsDelivered lets heartbeats arrive directly after a follower has
+// stored a snapshot of the leader, and before the state is restored from it. They name each entry
+// that the follower has skipped.
+func TestASnapshotIsNotComparedBeforeItIsDelivered(t *testing.T) {
+	c, l := compareCluster(t, 1, 3, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = 0, 256 })
+	f := c.replicas[l.id%3]
+	f.crash(false)
+	c.busy(50)
+	f.start()
+	for tick := 0; f.save == nil || f.save.Snapshot == nil || f.save.Prepared; tick++ {
+		if tick > 200 {
+			t.Fatal("the follower gets no snapshot")
+		}
+		if f.save != nil {
+			f.sync()
+			continue
+		}
+		for _, r := range c.replicas {
+			r.now = r.now.Add(testTick)
+			r.core.Tick(r.now)
+			r.turn()
+			for r != f && r.save != nil {
+				r.sync()
+			}
+		}
+		for len(c.wire) > 0 {
+			c.deliver(take(&c.wire, 0))
+		}
+		if len(c.snaps) > 0 {
+			c.passSnapshot(0)
+		}
+	}
+	skipped := f.core.applied + 1
+	f.stored()
+	f.core.Stored()
+	if f.core.applied < skipped+10 {
+		t.Fatalf("the snapshot is at %d, and the follower was at %d", f.core.applied, skipped-1)
+	}
+	for index := skipped; index <= f.core.applied; index++ {
+		digest, known := l.core.digestAt(index)
+		if !known {
+			t.Fatalf("the leader has forgotten entry %d", index)
+		}
+		m := heartbeat{from: l.id, term: l.role.Term, index: index}
+		f.core.Step(m.message(f.id, digest, true))
+		if got := f.core.compared.answer; got.index != 0 && got.digest != digest {
+			t.Errorf("it answers %x about entry %d, and the leader has %x", got.digest, index, digest)
+		}
+	}
+	if f.turn(); f.failed != nil {
+		t.Errorf("it retires: %v", f.failed)
+	}
+}
+
 type heartbeat struct {
 	from, term, index   uint64
 	tooOld, unconfirmed bool

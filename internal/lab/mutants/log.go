@@ -9,6 +9,8 @@ func log() []Bug {
 			Breaks: "Health shows a silent voter, and not that its state was another than that of the majority"},
 		{Name: "diverged-goes-on", Package: "raftlog", Hazard: "none", Some: true, Nodes: "TestAReplicaThatDiverges",
 			Breaks: "a replica whose state differs from that of the majority can become the leader"},
+		{Name: "skipped-entries-compared", Package: "raftlog", Hazard: "none",
+			Breaks: "a replica that has stored a snapshot names its old digest, and retires although its state is right"},
 		{Name: "leader-alone-judges", Package: "raftlog", Hazard: "none",
 			Breaks: "a leader whose own state is wrong makes all other replicas retire"},
 		{Name: "proposals-forwarded", Package: "raftlog", Hazard: "5", Some: true,
