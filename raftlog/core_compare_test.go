@@ -163,9 +163,9 @@ func TestAForeignDigestIsIgnored(t *testing.T) {
 	}
 }
 
-// TestASnapshotIsNotComparedBeforeItIsDelivered lets heartbeats arrive directly after a follower has
-// stored a snapshot of the leader, and before the state is restored from it. They name each entry
-// that the follower has skipped.
+// TestASnapshotIsNotComparedBeforeItIsDelivered lets heartbeats arrive directly after a follower
+// has stored a snapshot of the leader, and before the state is restored from it. They name each
+// entry that the follower has skipped.
 func TestASnapshotIsNotComparedBeforeItIsDelivered(t *testing.T) {
 	c, l := compareCluster(t, 1, 3, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = 0, 256 })
 	f := c.replicas[l.id%3]
