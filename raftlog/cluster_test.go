@@ -32,6 +32,7 @@ type cluster struct {
 	next     uint64                     // next unused ID, if reshapes is set
 	hideLoss bool                       // if set, lost snapshots are not reported
 	slowly   bool                       // snapshots are completed only by the method finish
+	lazily   bool                       // a turn often follows several inputs, as in a Log
 }
 
 func newCluster(t *testing.T, seed uint64, voters int, change ...func(*CoreConfig)) *cluster {
@@ -104,8 +105,15 @@ func (c *cluster) deliver(m *raftpb.Message) bool {
 	}
 	c.trace("step %d %d %d %v %d", m.GetFrom(), m.GetTo(), m.GetTerm(), m.GetType(), m.GetIndex())
 	r.core.Step(proto.CloneOf(m))
-	r.turn()
+	c.turn(r)
 	return true
+}
+
+// turn carries out the outputs of a replica, or leaves them to its next turn.
+func (c *cluster) turn(r *replica) {
+	if !c.lazily || c.random.IntN(3) > 0 {
+		r.turn()
+	}
 }
 
 func take[T any](s *[]T, i int) T {
@@ -115,6 +123,8 @@ func take[T any](s *[]T, i int) T {
 }
 
 func (c *cluster) chaos(loss float64, crashes bool) {
+	c.lazily = true
+	defer func() { c.lazily = false }()
 	r := c.replicas[c.random.IntN(len(c.replicas))]
 	p := c.random.Float64()
 	switch {
@@ -140,7 +150,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 			r.sync() // so that the leader does not retire; other tests let a disk hang
 		}
 		r.core.Tick(r.now)
-		r.turn()
+		c.turn(r)
 	case p < 0.90:
 		if r.save != nil {
 			r.sync()
@@ -153,7 +163,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 		r.crash(c.random.IntN(2) == 0)
 	case crashes && c.random.IntN(12) == 0:
 		r.core.Transfer(0)
-		r.turn()
+		c.turn(r)
 	case c.random.IntN(3) == 0:
 		r.finish()
 	}
@@ -169,7 +179,7 @@ func (c *cluster) work(r *replica) {
 	if stale := r.role.Term - 1; r.core.Propose(stale, batch{stale, 0}.encode()) {
 		c.check.fault("replica %d took a batch of term %d in %v", r.id, stale, r.role)
 	}
-	r.turn()
+	c.turn(r)
 }
 
 func (c *cluster) transmit(loss float64) {
@@ -178,7 +188,7 @@ func (c *cluster) transmit(loss float64) {
 	case p < loss:
 		if r := c.replica(m.GetFrom()); r.core != nil && c.random.IntN(4) == 0 {
 			r.core.Unreachable(m.GetTo())
-			r.turn()
+			c.turn(r)
 		}
 		return
 	case p < 2*loss:
@@ -192,7 +202,7 @@ func (c *cluster) passSnapshot(loss float64) {
 	ok := c.random.Float64() >= loss && c.deliver(m)
 	if r := c.replica(m.GetFrom()); r.core != nil && (ok || !c.hideLoss) {
 		r.core.SnapshotSent(m.GetTo(), m.GetTerm(), ok)
-		r.turn()
+		c.turn(r)
 	}
 }
 

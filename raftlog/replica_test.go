@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -98,6 +99,9 @@ func (r *replica) turn() {
 			return
 		}
 		if out.Failed != nil {
+			if errors.Is(out.Failed, ErrDiverged) && r.drift == 0 {
+				r.c.check.fault("replica %d retires, and its state is right: %v", r.id, out.Failed)
+			}
 			r.failed = out.Failed
 			r.crash(false)
 			return
@@ -183,7 +187,7 @@ func (r *replica) finish() bool {
 func (r *replica) sync() {
 	r.stored()
 	r.core.Stored()
-	r.turn()
+	r.c.turn(r)
 }
 
 // A call of r.leaves checks a message that the replica sends. It reports a fault if a vote or an
@@ -280,7 +284,7 @@ func (r *replica) applied(e Event) {
 }
 
 func (r *replica) propose() bool {
-	if !r.core.Propose(r.role.Term, batch{r.role.Term, r.number}.encode()) {
+	if !r.role.Leading || !r.core.Propose(r.role.Term, batch{r.role.Term, r.number}.encode()) {
 		return false
 	}
 	r.number++
@@ -288,10 +292,10 @@ func (r *replica) propose() bool {
 }
 
 func (r *replica) confirm(round uint64) {
-	if r.role.Leading {
+	if r.role.Leading { // an Applier knows that only from Role
 		r.asked[round] = r.c.check.last
+		r.core.Confirm(r.role.Term, round)
 	}
-	r.core.Confirm(r.role.Term, round)
 }
 
 func newTestStore(t *testing.T, id uint64, voters []uint64) *MemoryStore {
