@@ -238,11 +238,15 @@ func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Not
 // readers returns the modes of the call's keys after a downgrade, as package mortise sends them. A
 // resumed hold may be of a tree.
 func (c *call) readers() []lockfsm.Mode {
+	trees := c.modal()
 	if c.parts != nil {
-		return modes.Readers(c.parts)
+		if c.handle == nil {
+			return modes.Readers(c.parts)
+		}
+		trees = slices.ContainsFunc(c.parts, func(p modes.Part) bool { return p.Tree })
 	}
 	g := c.grant()
-	return g.Readers(c.modal())
+	return g.Readers(trees || c.handle != nil && len(c.handle.want.Modes) > 0)
 }
 
 // grant returns what the call holds, or asks for. A call that resumes a hold knows that from its
