@@ -342,7 +342,7 @@ func TestPythonPackage(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := run("-m", "unittest"); !strings.Contains(out, "Ran 17 tests") {
+	if out := run("-m", "unittest"); !strings.Contains(out, "Ran 18 tests") {
 		t.Errorf("the tests say %s", out)
 	}
 	if exec.Command(python, "-c", "import setuptools").Run() != nil {

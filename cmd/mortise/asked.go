@@ -36,6 +36,7 @@ type asked struct {
 	Wait      *float64      `json:"wait_seconds"` // nil means no limit; 0 means not to wait
 	Value     string        `json:"value"`
 	MaxHold   *float64      `json:"max_hold_seconds"`
+	MaxIdle   *float64      `json:"max_idle_seconds"`
 	LockDelay *float64      `json:"lock_delay_seconds"`
 	Grace     *float64      `json:"jeopardy_grace_seconds"`
 
@@ -61,8 +62,8 @@ type wish struct {
 }
 
 func (w *wish) resumed() mortise.ResumeOptions {
-	return mortise.ResumeOptions{MaxHold: w.MaxHold, JeopardyGrace: w.JeopardyGrace, LockDelay: w.LockDelay,
-		Notice: w.Notice, Value: w.Value, Labels: w.Labels}
+	return mortise.ResumeOptions{MaxHold: w.MaxHold, MaxIdle: w.MaxIdle, JeopardyGrace: w.JeopardyGrace,
+		LockDelay: w.LockDelay, Notice: w.Notice, Value: w.Value, Labels: w.Labels}
 }
 
 func (w *wish) stuck() mortise.StickyOptions {
@@ -74,7 +75,8 @@ func (a *asked) wish() (w wish, err error) {
 	w = wish{resume: a.Resume, sticky: a.Sticky, Request: mortise.Request{Key: a.Key, Mode: a.Mode, Tree: a.Tree,
 		Also: a.Also, Value: a.Value, Labels: a.Labels, MaxWaiting: a.MaxWaiting, Notice: a.Notice}}
 	several := w.Tree || len(w.Also) > 0
-	switch terms := w.MaxWaiting != 0 || a.MaxHold != nil || a.Grace != nil || a.LockDelay != nil; {
+	terms := w.MaxWaiting != 0 || a.MaxHold != nil || a.MaxIdle != nil || a.Grace != nil || a.LockDelay != nil
+	switch {
 	case a.Sticky && (several || terms || w.Mode > mortise.Shared || a.Resume != 0 || a.Value != "" || len(a.Labels) > 0):
 		return w, bad("sticky is for one key, exclusive or shared, without other terms than wait_seconds and notice")
 	case a.Resume != 0 && (several || w.Mode != mortise.Exclusive || w.MaxWaiting != 0 || a.Wait != nil && *a.Wait == 0):

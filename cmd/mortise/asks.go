@@ -35,6 +35,7 @@ type holding interface {
 	Key() string
 	Token() mortise.Token
 	Err() error
+	Beat()
 	Unlock(context.Context) error
 	UnlockSoon() error
 	Downgrade(context.Context) error

@@ -39,8 +39,8 @@ func (c *call) config() (mortise.Config, error) {
 		return mortise.Config{}, err
 	}
 	// ConfigFromEnv would reject these variables, which belong to the command.
-	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "OBSERVE", "AGENT_TOKEN",
-		"AGENT_TOKEN_FILE"} {
+	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "BEAT", "LISTEN", "OBSERVE", "CONSOLES",
+		"AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
 	}
 	if c.changed["SECRET_FILE"] != "" {

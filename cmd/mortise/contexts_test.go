@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -95,4 +96,40 @@ func TestWhatNoContextMayBe(t *testing.T) {
 	cmd := (&fleet{t: t}).command("ls", "-context", "x")
 	cmd.Env = append(cmd.Env, "XDG_CONFIG_HOME="+home, "HOME="+home)
 	f.finish(cmd).wants(t, exitUsage, filepath.Join("mortise", "contexts.json"))
+}
+
+// TestOwnVariablesAreNoSettings sets each variable that the sources name. The configuration of the
+// cluster has the same prefix as the command's own variables, and refuses those that it does not
+// know.
+func TestOwnVariablesAreNoSettings(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range regexp.MustCompile(`\bprefix ?\+ ?"_([A-Z_]+)[="]`).FindAllSubmatch(text, -1) {
+			found[string(one[1])] = true
+		}
+	}
+	if !found["CONSOLES"] || !found["BEAT"] || !found["KEY"] {
+		t.Errorf("found only %v", found)
+	}
+	for name := range found {
+		t.Setenv(prefix+"_"+name, "")
+	}
+	for name := range found {
+		if err := os.Setenv(prefix+"_"+name, "x"); err != nil {
+			t.Fatal(err)
+		}
+		c := &call{prefix: prefix}
+		if _, err := c.config(); err != nil && strings.Contains(err.Error(), "no such setting") {
+			t.Errorf("%s_%s: %v", prefix, name, err)
+		}
+		_ = os.Unsetenv(prefix + "_" + name)
+	}
 }

@@ -64,6 +64,7 @@ func (d *door) handler(local bool) http.Handler {
 	post("/v1/unlock", d.unlock)
 	post("/v1/downgrade", d.downgrade)
 	post("/v1/upgrade", d.upgrade)
+	post("/v1/beat", d.beat)
 	post("/v1/regain", d.regain)
 	post("/v1/detach", d.detach)
 	post("/v1/check", d.check)
@@ -313,6 +314,9 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 	if request.MaxHold, err = span("max_hold_seconds", a.MaxHold, 0); err != nil {
 		return nil, err
 	}
+	if request.MaxIdle, err = span("max_idle_seconds", a.MaxIdle, 0); err != nil {
+		return nil, err
+	}
 	if request.LockDelay, err = span("lock_delay_seconds", a.LockDelay, 0); err != nil {
 		return nil, err
 	}
@@ -403,6 +407,17 @@ func (d *door) upgrade(r *http.Request, a asked) (any, error) {
 		return nil, err
 	}
 	return lockText{Key: up.Key(), Token: up.Token()}, nil
+}
+
+// beat reports that the work under one lock moves. It does not beat for a whole lease: other threads
+// of its client can hang.
+func (d *door) beat(r *http.Request, a asked) (any, error) {
+	lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
+	if err != nil {
+		return nil, err
+	}
+	lock.Beat()
+	return struct{}{}, lock.Err()
 }
 
 // regain waits until a lock in doubt is good again or lost.

@@ -46,6 +46,7 @@ func (p *played) note(ctx context.Context, what string, args ...any) error {
 func (p *played) Key() string                       { return fmt.Sprint("key of ", uint64(p.token)) }
 func (p *played) Token() mortise.Token              { return p.token }
 func (p *played) Err() error                        { return p.err }
+func (p *played) Beat()                             { _ = p.note(context.Background(), "Beat") }
 func (p *played) Wanted() <-chan struct{}           { return p.wanted }
 func (p *played) Unlock(ctx context.Context) error  { return p.note(ctx, "Unlock") }
 func (p *played) UnlockSoon() error                 { return p.note(context.Background(), "UnlockSoon") }
@@ -100,6 +101,7 @@ func TestCallsOfLocksAreAsRecorded(t *testing.T) {
 			_, _ = door.put(r, a)
 			return door.put(r, a)
 		},
+		"beat":    func(ls *leases, r *http.Request, a asked) (any, error) { return d(ls).beat(r, a) },
 		"upgrade": func(ls *leases, r *http.Request, a asked) (any, error) { return d(ls).upgrade(r, a) },
 		"upgrade for no time": func(ls *leases, r *http.Request, a asked) (any, error) {
 			a.Wait = &none

@@ -257,7 +257,7 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	two := v.post("/v1/leases", object{"name": "two", "ttl_seconds": 60})["lease"]
 
 	lock := v.post("/v1/lock", object{"lease": one, "key": "k", "notice": true, "value": "paints",
-		"labels": object{"by": "test"}, "lock_delay_seconds": 60})
+		"labels": object{"by": "test"}, "lock_delay_seconds": 60, "max_idle_seconds": 60})
 	refused := v.ask("POST", "/v1/lock", object{"lease": two, "key": "k", "wait_seconds": 0}, http.StatusConflict)
 	if held, _ := refused["held"].(map[string]any); held["value"] != "paints" {
 		t.Errorf("the holder is %v", held)
@@ -267,6 +267,7 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	if len(kept) != 1 || kept[0].(map[string]any)["wanted"] != true {
 		t.Errorf("a request has waited, and the keepalive says %v", kept)
 	}
+	v.post("/v1/beat", object{"lease": one, "token": lock["token"]})
 	v.post("/v1/value", object{"lease": one, "token": lock["token"], "value": "dries"})
 	if key := v.get("/v1/key?key=k"); key["queue"].([]any)[0].(map[string]any)["value"] != "dries" {
 		t.Errorf("the value was changed, and the key is %v", key)

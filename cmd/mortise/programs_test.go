@@ -190,7 +190,7 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	denied(code, p, `"one"`, "lock", "b/1")
 	for _, body := range []object{{"key": "a/2", "also": []object{{"key": "a/3"}}, "wait_seconds": 30},
 		{"key": "a/2", "tree": true},
-		{"key": "a/2", "max_hold_seconds": 60}, {"key": "a/2", "jeopardy_grace_seconds": 60},
+		{"key": "a/2", "max_hold_seconds": 60}, {"key": "a/2", "max_idle_seconds": 60}, {"key": "a/2", "jeopardy_grace_seconds": 60},
 		{"key": "a/2", "sticky": true}, {"key": "a/2", "mode": "2 of 3"}, {"key": "a/2", "mode": "upgradable"}} {
 		body["lease"] = lease
 		var also lockText
@@ -201,6 +201,9 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 		}
 		if code != http.StatusOK || also.Key != "a/2" {
 			t.Errorf("%v: %d %+v %+v", body, code, p, also)
+		}
+		if code, p = i.post(one, "/v1/beat", object{"lease": lease, "token": also.Token}, nil); code != http.StatusOK {
+			t.Errorf("%v: %d %+v", body, code, p)
 		}
 		if code, p = i.post(one, "/v1/unlock", object{"lease": lease, "token": also.Token}, nil); code != http.StatusOK {
 			t.Errorf("%v: %d %+v", body, code, p)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ type runOptions struct {
 	mode  mortise.Mode
 	tree  bool
 	also  []mortise.Part
+	delay time.Duration
+	idle  time.Duration
 	grace time.Duration
 	value string
 }
@@ -45,6 +48,12 @@ func runFlags(o *runOptions, fs *flag.FlagSet) {
 		o.also = append(o.also, part)
 		return err
 	})
+	fs.DurationVar(&o.delay, "lock-delay", 0,
+		"how long the lock stays taken after it was lost, or after run was killed; longer than -kill-after, so that the "+
+			"command has ended before another one begins")
+	fs.DurationVar(&o.idle, "max-idle", 0,
+		"the lock is lost when the command has not touched the file in "+beatName+" for so long, at least 100ms; 0 means "+
+			"without limit")
 	fs.DurationVar(&o.grace, "kill-after", 5*time.Second,
 		"when the lock is lost the command gets TERM, and after this time KILL")
 	fs.StringVar(&o.value, "value", "",
@@ -63,9 +72,24 @@ func runUnderLock(ctx context.Context, c *call, o runOptions) error {
 	case o.wait < 0 || o.grace < 0:
 		return usageError("-w and -kill-after must not be negative")
 	}
+	request := o.request(c, key)
+	if err := guest.Check(request); err != nil {
+		return err
+	}
 	path, err := exec.LookPath(c.program[0])
 	if err != nil {
 		return &exitError{exitNotFound, err.Error()}
+	}
+	var beats *beatFile
+	if o.idle > 0 {
+		if beats, err = newBeatFile(c.environ, o.idle); err != nil {
+			return err
+		}
+		defer func() {
+			if err := beats.remove(); err != nil {
+				c.warn("run", err)
+			}
+		}()
 	}
 	g, err := c.guest()
 	if err != nil {
@@ -75,11 +99,11 @@ func runUnderLock(ctx context.Context, c *call, o runOptions) error {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, passedOn()...)
 	defer signal.Stop(signals)
-	s, lock, err := c.take(o, g, key, signals)
+	s, lock, err := c.take(o, g, request, signals)
 	if err != nil {
 		return err
 	}
-	code, err := c.under(o, lock, path, signals)
+	code, err := c.under(o, lock, beats, path, signals)
 	give := c.within
 	if lock.Err() != nil {
 		give = finalWait // the leader may be unreachable
@@ -88,7 +112,7 @@ func runUnderLock(ctx context.Context, c *call, o runOptions) error {
 	defer cancel()
 	if gone := errors.Join(lock.Unlock(ctx), s.Close(ctx)); gone != nil && err == nil {
 		if errors.Is(gone, mortise.ErrLost) {
-			return &exitError{exitLost, "the lock was lost before the command ended by itself: " + gone.Error()}
+			return &exitError{exitLost, "the lock was lost before the command ended by itself: " + o.lost(gone, beats).Error()}
 		}
 		c.warn("run", fmt.Errorf("the lock was not released in time; it expires with its session: %w", gone))
 	}
@@ -98,7 +122,17 @@ func runUnderLock(ctx context.Context, c *call, o runOptions) error {
 	return err
 }
 
-func (c *call) take(o runOptions, g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock,
+// request returns the request for the lock.
+func (o runOptions) request(c *call, key string) mortise.Request {
+	value := o.value
+	if value == "" {
+		value = fmt.Sprintf("%s, process %d", filepath.Base(c.program[0]), os.Getpid())
+	}
+	return mortise.Request{Key: key, Try: o.try, Mode: o.mode, Tree: o.tree, Also: o.also, LockDelay: o.delay,
+		MaxIdle: o.idle, Value: value}
+}
+
+func (c *call) take(o runOptions, g *guest.Guest, r mortise.Request, signals <-chan os.Signal) (*guest.Session, *guest.Lock,
 	error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -126,13 +160,7 @@ func (c *call) take(o runOptions, g *guest.Guest, key string, signals <-chan os.
 	if err != nil {
 		return nil, nil, interrupted(ctx, err)
 	}
-	value := o.value
-	if value == "" {
-		value = fmt.Sprintf("%s, process %d", filepath.Base(c.program[0]), os.Getpid())
-	}
-	lock, err := s.Acquire(ctx, mortise.Request{
-		Key: key, Try: o.try, Mode: o.mode, Tree: o.tree, Also: o.also, Value: value,
-	})
+	lock, err := s.Acquire(ctx, r)
 	heard()
 	if err == nil && interrupted(ctx, nil) == nil {
 		return s, lock, nil
@@ -154,12 +182,32 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// under runs the command while the lock is held. It returns the exit code of the command.
-func (c *call) under(o runOptions, lock *guest.Lock, path string, signals <-chan os.Signal) (code int, err error) {
-	if err := lock.Err(); err != nil {
-		return 0, &exitError{exitLost, "the lock was lost before the command could begin: " + err.Error()}
+// lost returns an error with the reason of a loss, in the words of run.
+func (o runOptions) lost(err error, beats *beatFile) error {
+	if !errors.Is(err, guest.IdleError{}) {
+		return err
 	}
-	command, err := start(c, path, childEnviron(c.environ, c.words[0], lock.Token()))
+	text := fmt.Sprintf("the command has not touched the file in %s for %v (-max-idle)", beatName, o.idle)
+	if beats.gone.Load() {
+		text += ", and the file is gone"
+	}
+	return fmt.Errorf("%w: %s", mortise.ErrLost, text)
+}
+
+// under runs the command while the lock is held. It returns the exit code of the command. beats is
+// nil without -max-idle.
+func (c *call) under(o runOptions, lock *guest.Lock, beats *beatFile, path string,
+	signals <-chan os.Signal) (code int, err error) {
+	if err := lock.Err(); err != nil {
+		return 0, &exitError{exitLost, "the lock was lost before the command could begin: " + o.lost(err, beats).Error()}
+	}
+	own := []string{prefix + "_TOKEN=" + fmt.Sprint(uint64(lock.Token())), prefix + "_KEY=" + c.words[0]}
+	if beats != nil {
+		own = append(own, beatName+"="+beats.path)
+		beats.watch(lock.Beat)
+		defer beats.stop()
+	}
+	command, err := start(c, path, childEnviron(c.environ, own))
 	if err != nil {
 		return 0, &exitError{exitCannotRun, err.Error()}
 	}
@@ -179,7 +227,7 @@ func (c *call) under(o runOptions, lock *guest.Lock, path string, signals <-chan
 				command.tell(s)
 			}
 		case <-gone:
-			gone, lost = nil, lock.Err()
+			gone, lost = nil, o.lost(lock.Err(), beats)
 			c.warn("run", fmt.Errorf("%w: the command is asked to end, and killed in %v", lost, o.grace))
 			command.lose()
 			timer := time.NewTimer(o.grace)
@@ -199,12 +247,13 @@ func endedWith(code int) string {
 	return "exit code " + strconv.Itoa(code)
 }
 
-func childEnviron(environ []string, key string, token mortise.Token) []string {
-	var list []string
+// childEnviron returns the environment of the command: that of run, with the variables own.
+func childEnviron(environ, own []string) (list []string) {
 	for _, pair := range environ {
-		if !strings.HasPrefix(pair, prefix+"_TOKEN=") && !strings.HasPrefix(pair, prefix+"_KEY=") {
+		name, _, _ := strings.Cut(pair, "=")
+		if !slices.ContainsFunc(own, func(one string) bool { return strings.HasPrefix(one, name+"=") }) {
 			list = append(list, pair)
 		}
 	}
-	return append(list, fmt.Sprintf("%s_TOKEN=%d", prefix, uint64(token)), prefix+"_KEY="+key)
+	return append(list, own...)
 }

@@ -104,8 +104,8 @@ var tables = [...]map[string]string{
 		"Mode": "-mode", "Tree": "-tree", "Also": "-also", "Value": "-value", "Key": "the key", "Labels": "labels",
 		"Exclusive": "exclusive", "Shared": "shared", "Upgradable": "upgradable", "Permits": "permits",
 		"LockSticky": "a sticky lock", "Resume": "a token to resume", "Try": "-n", "Notice": "a notice",
-		"MaxHold": "a longest hold", "MaxIdle": "a longest pause", "MaxWaiting": "a longest queue",
-		"LockDelay":     "a lock delay",
+		"MaxHold": "a longest hold", "MaxIdle": "-max-idle", "MaxWaiting": "a longest queue",
+		"LockDelay":     "-lock-delay",
 		"JeopardyGrace": "a grace in doubt", "Downgrade": "downgrade", "Upgrade": "upgrade", "Detach": "detach",
 	},
 	toPrograms: {
@@ -115,7 +115,7 @@ var tables = [...]map[string]string{
 		"Try": "wait_seconds 0", "Notice": "notice", "MaxHold": "max_hold_seconds", "MaxWaiting": "max_waiting",
 		"MaxIdle":   "max_idle_seconds",
 		"LockDelay": "lock_delay_seconds", "JeopardyGrace": "jeopardy_grace_seconds", "Downgrade": "/v1/downgrade",
-		"Upgrade": "/v1/upgrade", "Detach": "/v1/detach", "SetValue": "/v1/value", "Put": "/v1/put",
+		"Upgrade": "/v1/upgrade", "Beat": "/v1/beat", "Detach": "/v1/detach", "SetValue": "/v1/value", "Put": "/v1/put",
 		"Lock.Put": "/v1/put", "Lock.Unlock": "/v1/unlock",
 	},
 	toAll: {

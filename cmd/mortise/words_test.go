@@ -105,7 +105,7 @@ func TestSentence(t *testing.T) {
 			`lock "mortise: Node.Lock": context deadline exceeded (when this request was queued, this instance itself ` +
 				`held it: unlock it first; it cannot be entered again from here)`, ""},
 		"mortise: bad request: mortise: LockDelay is 2": {
-			"bad request: a lock delay is 2", "bad request: lock_delay_seconds is 2"},
+			"bad request: -lock-delay is 2", "bad request: lock_delay_seconds is 2"},
 		"mortise: bad request: mortise: Mode is Permits(3, 2)": {
 			"bad request: -mode is permits(3, 2)", "bad request: mode is permits(3, 2)"},
 		"restart every instance whose Founders differ (differs shows them), one at a time and with Leave": {

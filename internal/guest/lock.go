@@ -33,18 +33,38 @@ type Lock struct {
 // request was queued. The guest needs the right to lock every key, and every node above a key with
 // Tree.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
+	if err := Check(r); err != nil {
+		return nil, err
+	}
+	parts := partsOf(r)
+	a := modes.Expand(parts)
+	t := &client.Terms{Keys: a.Keys[1:], Modes: a.Modes, Permits: a.Permits, Of: a.Of, Most: uint32(r.MaxWaiting)}
+	o := optionsOf(r)
+	return s.acquire(ctx, &Lock{session: s, key: r.Key, parts: parts},
+		&client.Request{Key: a.Keys[0], Try: r.Try, Terms: t}, &o)
+}
+
+// Check returns why Acquire refuses a request without asking the group, or nil. The keys themselves
+// are not checked.
+func Check(r mortise.Request) error {
+	if err := modes.Check(partsOf(r), r.LockDelay); err != nil {
+		return fmt.Errorf("%w: Request.%w", mortise.ErrBadRequest, err)
+	}
+	o := optionsOf(r)
+	return checkOptions(&o)
+}
+
+func partsOf(r mortise.Request) []modes.Part {
 	parts := []modes.Part{{Key: r.Key, Mode: modes.Mode(r.Mode), Tree: r.Tree}}
 	for _, p := range r.Also {
 		parts = append(parts, modes.Part{Key: p.Key, Mode: modes.Mode(p.Mode), Tree: p.Tree})
 	}
-	if err := modes.Check(parts, r.LockDelay); err != nil {
-		return nil, fmt.Errorf("%w: Request.%w", mortise.ErrBadRequest, err)
-	}
-	a := modes.Expand(parts)
-	t := &client.Terms{Keys: a.Keys[1:], Modes: a.Modes, Permits: a.Permits, Of: a.Of, Most: uint32(r.MaxWaiting)}
-	return s.acquire(ctx, &Lock{session: s, key: r.Key, parts: parts},
-		&client.Request{Key: a.Keys[0], Try: r.Try, Terms: t}, &mortise.ResumeOptions{MaxHold: r.MaxHold, MaxIdle: r.MaxIdle,
-			JeopardyGrace: r.JeopardyGrace, LockDelay: r.LockDelay, Notice: r.Notice, Value: r.Value, Labels: r.Labels})
+	return parts
+}
+
+func optionsOf(r mortise.Request) mortise.ResumeOptions {
+	return mortise.ResumeOptions{MaxHold: r.MaxHold, MaxIdle: r.MaxIdle, JeopardyGrace: r.JeopardyGrace,
+		LockDelay: r.LockDelay, Notice: r.Notice, Value: r.Value, Labels: r.Labels}
 }
 
 // Resume takes over the hold of key that has this token: see mortise.Node.Resume.
@@ -65,24 +85,35 @@ func (s *Session) LockSticky(ctx context.Context, key string, o mortise.StickyOp
 }
 
 func (s *Session) acquire(ctx context.Context, l *Lock, r *client.Request, o *mortise.ResumeOptions) (*Lock, error) {
+	if err := checkOptions(o); err != nil {
+		return nil, err
+	}
 	t := r.Terms
 	t.Value, t.Delay, t.Notice = shown.Encode(o.Value, o.Labels, nil), o.LockDelay.Round(time.Millisecond), o.Notice
 	t.Longest, t.Idle, t.Grace = o.MaxHold, o.MaxIdle, o.JeopardyGrace
-	if o.MaxIdle != 0 && o.MaxIdle < client.MinIdle {
-		return nil, fmt.Errorf("%w: Request.MaxIdle is %v; want 0 (no limit), or %v or more", mortise.ErrBadRequest,
-			o.MaxIdle, client.MinIdle)
-	}
-	if len(t.Value) > lockfsm.MaxValueBytes || o.LockDelay < 0 || o.LockDelay > lockfsm.MaxDelay || o.MaxHold < 0 ||
-		o.JeopardyGrace < 0 || o.JeopardyGrace > lockfsm.MaxDelay {
-		return nil, fmt.Errorf("%w: Request.Value and Labels (%d bytes, at most %d), MaxHold (%v), LockDelay or "+
-			"JeopardyGrace (%v and %v, at most %v) is out of range", mortise.ErrBadRequest, len(t.Value),
-			lockfsm.MaxValueBytes, o.MaxHold, o.LockDelay, o.JeopardyGrace, lockfsm.MaxDelay)
-	}
 	if err := s.client.AcquireInto(ctx, &l.hold, r); err != nil {
 		return nil, s.explain(r.Key, err)
 	}
 	return l, nil
 }
+
+func checkOptions(o *mortise.ResumeOptions) error {
+	if o.MaxIdle != 0 && o.MaxIdle < client.MinIdle {
+		return fmt.Errorf("%w: Request.MaxIdle is %v; want 0 (no limit), or %v or more", mortise.ErrBadRequest,
+			o.MaxIdle, client.MinIdle)
+	}
+	value := len(shown.Encode(o.Value, o.Labels, nil))
+	if value > lockfsm.MaxValueBytes || o.LockDelay < 0 || o.LockDelay > lockfsm.MaxDelay || o.MaxHold < 0 ||
+		o.JeopardyGrace < 0 || o.JeopardyGrace > lockfsm.MaxDelay {
+		return fmt.Errorf("%w: Request.Value and Labels (%d bytes, at most %d), MaxHold (%v), LockDelay or "+
+			"JeopardyGrace (%v and %v, at most %v) is out of range", mortise.ErrBadRequest, value,
+			lockfsm.MaxValueBytes, o.MaxHold, o.LockDelay, o.JeopardyGrace, lockfsm.MaxDelay)
+	}
+	return nil
+}
+
+// IdleError is the reason of a lock that was lost because its holder has not called Beat.
+type IdleError = client.IdleError
 
 // Key returns the key that is locked.
 func (l *Lock) Key() string { return l.key }

@@ -8,7 +8,8 @@ package in this directory, or copy this file.
 The agent ends all locks of a Mortise when it is closed or when this process dies. In the second
 case a lock with lock_delay_seconds stays taken for that time. A Mortise may be used by several
 threads. It belongs to the process that made it: after a fork, make another one in the child. The
-child can ask whether a lock of its parent is held, and nothing that it does, nor its end, ends one.
+child can ask whether a lock of its parent is held, and beat for it. Nothing that the child does, nor
+its end, ends a lock of its parent.
 The agent describes its whole interface at /v1/openapi.json.
 """
 from __future__ import annotations
@@ -147,8 +148,8 @@ class Mortise:
         """mode is "exclusive" (the default), "shared", "upgradable", or permits of a semaphore such as "2 of 5".
         tree=True also excludes the nodes below key: "a/b" is below "a". also has further keys, granted at the same
         moment: each is a key, or {"key": "b", "mode": "shared", "tree": True}. Terms: wait_seconds=0, value="...",
-        labels={...}, notice=True, sticky=True, max_waiting=10, max_hold_seconds=60, lock_delay_seconds=5,
-        jeopardy_grace_seconds=300, resume=token.
+        labels={...}, notice=True, sticky=True, max_waiting=10, max_hold_seconds=60, max_idle_seconds=30 (see
+        Lock.beat), lock_delay_seconds=5, jeopardy_grace_seconds=300, resume=token.
 
         After an exception the lock is not held, even if only the answer was lost. With request="...", an ID of at
         most 64 bytes, it may be: then the same call with the same ID returns the lock."""
@@ -249,6 +250,12 @@ class Lock:
             return bool(self._ask("/v1/check")["held"])
         except MortiseError:
             return False
+
+    def beat(self) -> None:
+        """Report that the work under this lock moves. A lock with max_idle_seconds is lost when that time passes
+        without a beat, so call it for each item of the work, and not in a thread beside the work. Lost means that the
+        lock is lost. A child may beat for a lock of its parent."""
+        self._ask("/v1/beat")
 
     def wanted(self) -> bool:
         """Whether another request waits for this lock, which must have been made with notice."""

@@ -92,6 +92,17 @@ class Tests(unittest.TestCase):
             with self.assertRaisesRegex(error, "why"):
                 lock.regain()
 
+    def test_beat(self):
+        lock = self.locks.lock("k", max_idle_seconds=30)
+        self.assertEqual(self.last()[3], {"lease": "L", "key": "k", "max_idle_seconds": 30})
+        lock.beat()
+        self.assertEqual(self.last()[1:4], ("/v1/beat", "", {"lease": "L", "token": "7"}))
+        for code, kind, error in ((410, "lost", mortise.Lost), (404, "no lock", mortise.Lost),
+                                  (409, "in doubt", mortise.InDoubt)):
+            self.server.answers["/v1/beat"] = (code, json.dumps({"kind": kind, "error": "why"}))
+            with self.assertRaisesRegex(error, "why"):
+                lock.beat()
+
     def test_wanted(self):
         lock = self.locks.lock("k", notice=True)
         for text, want in (('{"locks":[{"key":"k","token":"7","wanted":true}]}', True),
@@ -146,6 +157,7 @@ class Tests(unittest.TestCase):
             try:
                 with self.locks, lock:
                     wrong = 0 if lock.held() else 2
+                    lock.beat()  # its work may be done in the child
                 for call in (lambda: self.locks.lock("l"), lock.unlock, lock.detach, lock.upgrade, lock.regain):
                     try:
                         call()
@@ -160,7 +172,7 @@ class Tests(unittest.TestCase):
             finally:
                 os._exit(wrong)
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
-        self.assertEqual([a[1] for a in self.server.asked[before:]], ["/v1/check"])
+        self.assertEqual([a[1] for a in self.server.asked[before:]], ["/v1/check", "/v1/beat"])
         lock.unlock()
 
     def test_data(self):
