@@ -12,9 +12,9 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// TestALockLastsAsLongAsItsProgramBeats has locks with max_idle_seconds in one lease. One gets beats,
-// one gets changes of its value, which count as beats, and one gets nothing and is lost, whatever its
-// lease does for the others.
+// TestALockLastsAsLongAsItsProgramBeats has locks with max_idle_seconds in one lease. One gets
+// beats, one gets changes of its value, which count as beats, and one gets nothing and is lost,
+// whatever its lease does for the others.
 func TestALockLastsAsLongAsItsProgramBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true})
@@ -87,8 +87,8 @@ func TestALockLastsAsLongAsItsProgramBeats(t *testing.T) {
 	})
 }
 
-// TestABeatInDoubt beats for a lock in doubt: the beat counts, and the answer is that the lock is in
-// doubt.
+// TestABeatInDoubt beats for a lock in doubt: the beat counts, and the answer is that the lock is
+// in doubt.
 func TestABeatInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true})

@@ -409,8 +409,8 @@ func (d *door) upgrade(r *http.Request, a asked) (any, error) {
 	return lockText{Key: up.Key(), Token: up.Token()}, nil
 }
 
-// beat reports that the work under one lock moves. It does not beat for a whole lease: other threads
-// of its client can hang.
+// beat reports that the work under one lock moves. It does not beat for a whole lease, because
+// other threads of its client can hang.
 func (d *door) beat(r *http.Request, a asked) (any, error) {
 	lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
 	if err != nil {

@@ -190,7 +190,8 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	denied(code, p, `"one"`, "lock", "b/1")
 	for _, body := range []object{{"key": "a/2", "also": []object{{"key": "a/3"}}, "wait_seconds": 30},
 		{"key": "a/2", "tree": true},
-		{"key": "a/2", "max_hold_seconds": 60}, {"key": "a/2", "max_idle_seconds": 60}, {"key": "a/2", "jeopardy_grace_seconds": 60},
+		{"key": "a/2", "max_hold_seconds": 60}, {"key": "a/2", "max_idle_seconds": 60},
+		{"key": "a/2", "jeopardy_grace_seconds": 60},
 		{"key": "a/2", "sticky": true}, {"key": "a/2", "mode": "2 of 3"}, {"key": "a/2", "mode": "upgradable"}} {
 		body["lease"] = lease
 		var also lockText

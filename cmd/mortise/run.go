@@ -132,8 +132,8 @@ func (o runOptions) request(c *call, key string) mortise.Request {
 		MaxIdle: o.idle, Value: value}
 }
 
-func (c *call) take(o runOptions, g *guest.Guest, r mortise.Request, signals <-chan os.Signal) (*guest.Session, *guest.Lock,
-	error) {
+func (c *call) take(o runOptions, g *guest.Guest, r mortise.Request, signals <-chan os.Signal) (*guest.Session,
+	*guest.Lock, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	asking, done := make(chan struct{}), make(chan struct{})

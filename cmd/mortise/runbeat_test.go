@@ -53,8 +53,9 @@ echo hangs; while :; do sleep 0.02; done`, "-max-idle", idle.String(), "-lock-de
 		if code := r.code(t); code != exitLost {
 			t.Errorf("code %d", code)
 		}
-		for _, want := range []string{"the lock was lost: the command has not touched the file in MORTISE_BEAT for 2s (-max-idle): " +
-			"the command is asked to end, and killed in 5s", "the lock was lost, and the command has ended: exit code 3"} {
+		for _, want := range []string{"the lock was lost: the command has not touched the file in MORTISE_BEAT for 2s " +
+			"(-max-idle): the command is asked to end, and killed in 5s",
+			"the lock was lost, and the command has ended: exit code 3"} {
 			if !strings.Contains(r.errs.String(), want) {
 				t.Errorf("it says %q, want %q", r.errs.String(), want)
 			}
@@ -68,8 +69,8 @@ echo hangs; while :; do sleep 0.02; done`, "-max-idle", idle.String(), "-lock-de
 	t.Run("it removes its file, and stays", func(t *testing.T) {
 		f := f.in(t)
 		f.mortise("run", "-max-idle", "300ms", "-kill-after", "100ms", "works/2", "--", "sh", "-c",
-			`rm "$MORTISE_BEAT"; trap '' TERM; while :; do sleep 0.02; done`).wants(t, exitLost, "(-max-idle), and the file is gone",
-			"ended by signal 9")
+			`rm "$MORTISE_BEAT"; trap '' TERM; while :; do sleep 0.02; done`).wants(t, exitLost,
+			"(-max-idle), and the file is gone", "ended by signal 9")
 		f.mortise("run", "-n", "works/2", "--", "true").wants(t, exitOK)
 	})
 	t.Run("it ends in time", func(t *testing.T) {

@@ -102,12 +102,15 @@ func checkOptions(o *mortise.ResumeOptions) error {
 		return fmt.Errorf("%w: Request.MaxIdle is %v; want 0 (no limit), or %v or more", mortise.ErrBadRequest,
 			o.MaxIdle, client.MinIdle)
 	}
+	if o.LockDelay < 0 || o.LockDelay > lockfsm.MaxDelay {
+		return fmt.Errorf("%w: Request.LockDelay is %v; want 0 to %v", mortise.ErrBadRequest, o.LockDelay,
+			lockfsm.MaxDelay)
+	}
 	value := len(shown.Encode(o.Value, o.Labels, nil))
-	if value > lockfsm.MaxValueBytes || o.LockDelay < 0 || o.LockDelay > lockfsm.MaxDelay || o.MaxHold < 0 ||
-		o.JeopardyGrace < 0 || o.JeopardyGrace > lockfsm.MaxDelay {
-		return fmt.Errorf("%w: Request.Value and Labels (%d bytes, at most %d), MaxHold (%v), LockDelay or "+
-			"JeopardyGrace (%v and %v, at most %v) is out of range", mortise.ErrBadRequest, value,
-			lockfsm.MaxValueBytes, o.MaxHold, o.LockDelay, o.JeopardyGrace, lockfsm.MaxDelay)
+	if value > lockfsm.MaxValueBytes || o.MaxHold < 0 || o.JeopardyGrace < 0 || o.JeopardyGrace > lockfsm.MaxDelay {
+		return fmt.Errorf("%w: Request.Value and Labels (%d bytes, at most %d), MaxHold (%v) or JeopardyGrace (%v, at "+
+			"most %v) is out of range", mortise.ErrBadRequest, value, lockfsm.MaxValueBytes, o.MaxHold, o.JeopardyGrace,
+			lockfsm.MaxDelay)
 	}
 	return nil
 }

@@ -105,6 +105,12 @@ func words() []Bug {
 			Breaks: "Health asks for a third instance while it runs under a wrong Name"},
 		{Name: "put-made-twice", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "a change whose answer was lost is reported as the change of another client"},
+		{Name: "agent-drops-beats", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a program of the agent loses its lock although it beats"},
+		{Name: "one-touch-beats-for-ever", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a command of run that hangs after it has touched its file keeps its lock"},
+		{Name: "inner-run-hides-its-work", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a run is ended as idle while its command is a run that works"},
 		{Name: "crowd-is-a-warning", Package: "transport", Hazard: "none",
 			Breaks: "a large fleet that starts at once warns of connections that were refused"},
 	}

@@ -98,8 +98,10 @@ func Layers() []Layer {
 			Packages: []string{"lockfsm", "session", "session/client", "session/keeper", "session/stay", "raftlog",
 				"cluster", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"},
 			Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: "agent", Package: "cmd/mortise", Packages: []string{"cmd/mortise"}, Run: "^Test(Shares|EveryWait|Waiting|" +
-			"AGrantHas|Requests|Refusals|Clients|Leases|HolderFate|Command)"},
+		// The recorded commands refuse the variable that plants a bug.
+		{Name: "agent", Package: "cmd/mortise", Packages: []string{"cmd/mortise"}, Skip: "AsRecorded",
+			Run: "^Test(Shares|EveryWait|Waiting|AGrantHas|Requests|Refusals|Clients|Leases|HolderFate|Command|ALockLasts|" +
+				"WhatIsATouch)"},
 		{Name: "instance", Package: "internal/instance", Packages: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Packages: []string{"."}},
 		{Name: "guests", Package: "internal/guest", Run: "EveryKind|AnsweredLast", Packages: []string{"internal/guest"}},
