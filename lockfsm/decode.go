@@ -16,7 +16,7 @@ import (
 // of the next command is unknown.
 func Next(batch []byte) (command, rest []byte, err error) {
 	r := reader{b: batch}
-	command = r.take(r.uvarint("size"), "size")
+	command = r.bytes(r.uvarint("size"), "size")
 	if r.fault != "" {
 		return nil, nil, fmt.Errorf("%w: the size prefix is cut off or larger than the %d bytes at hand",
 			ErrMalformed, len(batch))
@@ -185,7 +185,7 @@ func (r *reader) fields(v *view) {
 		v.nonce = r.nonce()
 		r.opening(v)
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
-		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
+		v.record = r.bytes(r.max(MaxRecordBytes, "record"), "record")
 	case Attach:
 		v.nonce = r.nonce()
 		v.since, v.former = r.claim()
@@ -197,29 +197,29 @@ func (r *reader) fields(v *view) {
 	case Adopt:
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		v.sessionBytes, v.groupBytes = r.max(maxBudget, "budget"), r.max(maxBudget, "budget")
-		v.settings = r.take(r.max(MaxSettingsBytes, "settings"), "settings")
+		v.settings = r.bytes(r.max(MaxSettingsBytes, "settings"), "settings")
 	case Evict:
 		v.token = Token(r.positive(uint64(maxRevision), "token"))
-		v.key = r.take(r.uvarint("key"), "key")
-		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
-		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
+		v.key = r.bytes(r.uvarint("key"), "key")
+		v.record = r.bytes(r.max(MaxRecordBytes, "record"), "record")
+		v.value = r.bytes(r.max(MaxValueBytes, "value"), "value")
 		v.rights = r.rights(r.max(capability.MaxBytes, "rights"))
 	case Put:
 		v.nonce = r.nonce()
 		v.revision = Revision(r.max(uint64(maxRevision), "revision"))
-		v.key = r.take(r.uvarint("key"), "key")
-		v.value = r.take(r.max(MaxDataBytes, "value"), "value")
+		v.key = r.bytes(r.uvarint("key"), "key")
+		v.value = r.bytes(r.max(MaxDataBytes, "value"), "value")
 		v.token = Token(r.max(uint64(maxRevision), "token"))
-		if v.lock = r.take(r.uvarint("lock"), "lock"); v.token == 0 && len(v.lock) > 0 {
+		if v.lock = r.bytes(r.uvarint("lock"), "lock"); v.token == 0 && len(v.lock) > 0 {
 			r.fail("token")
 		}
 	case Detach:
-		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
+		v.value = r.bytes(r.max(MaxValueBytes, "value"), "value")
 	case InUse:
 		r.inUse(v)
 	case Lapse:
 		v.token = Token(r.positive(uint64(maxRevision), "token"))
-		v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
+		v.value = r.bytes(r.positive(MaxValueBytes, "value"), "value")
 	case SetValue:
 		r.setValue(v)
 	case Reserve:
@@ -240,8 +240,8 @@ func (r *reader) expire(v *view) {
 	switch v.cause = Cause(r.flags(0xff, "cause")); v.cause {
 	case 0:
 	case Revoked, Superseded:
-		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
-		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
+		v.record = r.bytes(r.max(MaxRecordBytes, "record"), "record")
+		v.value = r.bytes(r.max(MaxValueBytes, "value"), "value")
 	default:
 		r.fail("cause")
 	}
@@ -250,7 +250,7 @@ func (r *reader) expire(v *view) {
 func (r *reader) acquire(v *view) {
 	flags := r.max(acquireFlags|v.laterFlags(), "flags")
 	v.try = flags&tryFlag != 0
-	v.key = r.take(r.uvarint("key"), "key")
+	v.key = r.bytes(r.uvarint("key"), "key")
 	if flags&^tryFlag == 0 {
 		return
 	}
@@ -280,7 +280,7 @@ func (r *reader) acquire(v *view) {
 		v.limit = uint32(r.positive(math.MaxUint32, "most"))
 	}
 	if flags&valueFlag != 0 {
-		v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
+		v.value = r.bytes(r.positive(MaxValueBytes, "value"), "value")
 	}
 	if flags&delayFlag != 0 {
 		v.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
@@ -332,7 +332,7 @@ func (r *reader) otherMode() (m Mode, permits, of uint32) {
 
 // modes reads the modes of a number of keys.
 func (r *reader) modes(v *view, keys int) {
-	v.modes = r.take(uint64(keys), "modes")
+	v.modes = r.bytes(uint64(keys), "modes")
 	for _, mode := range v.modes {
 		if Mode(mode) > ModeU {
 			r.fail("modes")
@@ -409,7 +409,7 @@ func (r *reader) keys(before []byte) keys {
 	count := int(r.positive(MaxKeys-1, "keys"))
 	all := r.b
 	for range count {
-		key := r.take(r.uvarint("keys"), "keys")
+		key := r.bytes(r.uvarint("keys"), "keys")
 		if bytes.Compare(before, key) >= 0 {
 			r.fail("keys")
 		}
@@ -424,13 +424,13 @@ func (r *reader) keys(before []byte) keys {
 func (r *reader) claim() (since uint64, former []byte) {
 	since = r.uvarint("since")
 	if since&1 != 0 {
-		former = r.take(r.positive(MaxFormerBytes, "former"), "former")
+		former = r.bytes(r.positive(MaxFormerBytes, "former"), "former")
 	}
 	return since >> 1, former
 }
 
 func (r *reader) nonce() (n Nonce) {
-	copy(n[:], r.take(uint64(len(n)), "nonce"))
+	copy(n[:], r.bytes(uint64(len(n)), "nonce"))
 	if n == (Nonce{}) {
 		r.fail("nonce")
 	}
@@ -438,9 +438,9 @@ func (r *reader) nonce() (n Nonce) {
 }
 
 func (r *reader) opener() (o Opener) {
-	copy(o.Instance[:], r.take(uint64(len(o.Instance)), "opener"))
+	copy(o.Instance[:], r.bytes(uint64(len(o.Instance)), "opener"))
 	if r.flags(1, "opener") == 1 {
-		copy(o.Capability[:], r.take(uint64(len(o.Capability)), "opener"))
+		copy(o.Capability[:], r.bytes(uint64(len(o.Capability)), "opener"))
 		if o.Capability == [32]byte{} {
 			r.fail("opener")
 		}
@@ -450,7 +450,7 @@ func (r *reader) opener() (o Opener) {
 
 // opening reads the instance, its life and the rights of an Open.
 func (r *reader) opening(v *view) {
-	copy(v.opener.Instance[:], r.take(uint64(len(v.opener.Instance)), "opener"))
+	copy(v.opener.Instance[:], r.bytes(uint64(len(v.opener.Instance)), "opener"))
 	v.life = r.uvarint("life")
 	v.rights = r.rights(r.max(capability.MaxBytes, "rights"))
 	v.opener.Capability = v.rights.Hash()
@@ -458,7 +458,7 @@ func (r *reader) opening(v *view) {
 
 // rights reads a capability of n bytes. It returns nil, a full instance, if n is 0.
 func (r *reader) rights(n uint64) *capability.Capability {
-	text := r.take(n, "rights")
+	text := r.bytes(n, "rights")
 	if len(text) == 0 {
 		return nil
 	}
@@ -500,8 +500,8 @@ func (r *reader) setValue(v *view) {
 	v.opener = r.opener()
 	v.token = Token(r.positive(uint64(maxRevision), "token"))
 	v.seq = r.positive(math.MaxUint64, "seq")
-	v.key = r.take(r.uvarint("key"), "key")
-	v.value = r.take(r.max(MaxValueBytes, "value"), "value")
+	v.key = r.bytes(r.uvarint("key"), "key")
+	v.value = r.bytes(r.max(MaxValueBytes, "value"), "value")
 }
 
 // proof iterates over the encoded places of a Refuse, which the reader has validated.

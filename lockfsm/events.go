@@ -213,7 +213,7 @@ func (r *reader) party() (p party) {
 	case detachedParty:
 		p = detached()
 	case otherParty:
-		if copy(p[:], r.take(uint64(len(p)), "party")); p == (party{}) || p == detached() {
+		if copy(p[:], r.bytes(uint64(len(p)), "party")); p == (party{}) || p == detached() {
 			r.fail("party")
 		}
 	default:

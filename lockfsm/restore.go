@@ -30,7 +30,7 @@ func restore(snapshot []byte, supported uint32) (*Machine, error) {
 		return nil, fmt.Errorf("%w: format version %d, this build knows version %d", ErrSnapshot, v, snapshotVersion)
 	}
 	var fingerprint uint64
-	if f := r.take(8, "fingerprint"); len(f) == 8 {
+	if f := r.bytes(8, "fingerprint"); len(f) == 8 {
 		fingerprint = binary.LittleEndian.Uint64(f)
 	}
 	charter := r.charter()
@@ -72,7 +72,7 @@ func (r *reader) charter() Charter {
 			Sessions:     u32("limits"),
 			SessionBytes: r.uvarint("limits"), GroupBytes: r.uvarint("limits"),
 		},
-		Settings: r.take(r.max(MaxSettingsBytes, "settings"), "settings"), // newMachine copies them
+		Settings: r.bytes(r.max(MaxSettingsBytes, "settings"), "settings"), // newMachine copies them
 	}
 }
 
@@ -81,7 +81,7 @@ func (m *Machine) restoreGroup(r *reader) {
 	rev := Revision(r.sum(uint64(m.rev), uint64(maxRevision), "revision"))
 	wallUnixMS := int64(r.sum(uint64(m.wallUnixMS), math.MaxInt64, "wall stamp"))
 	m.group.restored(flags&bornFlag != 0, flags&graceOverFlag != 0, rev, wallUnixMS)
-	if chain := r.take(8, "chain"); len(chain) == 8 {
+	if chain := r.bytes(8, "chain"); len(chain) == 8 {
 		m.digest.restored(binary.LittleEndian.Uint64(chain), rev)
 	}
 }
@@ -99,10 +99,10 @@ func (m *Machine) restoreEvents(r *reader) {
 		e.Token, e.Session = Token(r.sum(first, uint64(m.rev), "end's token")),
 			SessionID(r.sum(first, uint64(m.rev), "end's session"))
 		e.WallUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), uint64(m.wallUnixMS), "time of the end"))
-		e.Record = copied(r.take(r.max(MaxRecordBytes, "record"), "record"))
+		e.Record = copied(r.bytes(r.max(MaxRecordBytes, "record"), "record"))
 		if r.flags(1, "end") == 1 {
-			e.How = &How{By: copied(r.take(r.max(MaxRecordBytes, "by"), "by")),
-				Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
+			e.How = &How{By: copied(r.bytes(r.max(MaxRecordBytes, "by"), "by")),
+				Reason: copied(r.bytes(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
 		if position == before || !audited(e.Cause, e.How) || !e.explained() ||
 			e.What != Ended && e.What != Left || len(m.history.audit.ends) == endsKept {
@@ -116,7 +116,7 @@ func (m *Machine) restoreEvents(r *reader) {
 }
 
 func (r *reader) part() Part {
-	p := Part{Key: string(r.take(r.uvarint("key"), "key"))}
+	p := Part{Key: string(r.bytes(r.uvarint("key"), "key"))}
 	if p.Mode, p.Permits, p.Of = r.mode(); p.Mode != ModePermits {
 		p.Permits, p.Of = 0, 0
 	}
@@ -135,16 +135,16 @@ func (m *Machine) restoreSessions(r *reader) {
 		before := id
 		id = r.sum(before, uint64(m.rev), "session")
 		s := &session{eventHolder: &eventHolder{id: SessionID(id)}}
-		copy(s.nonce[:], r.take(uint64(len(s.nonce)), "nonce"))
-		copy(s.opener.Instance[:], r.take(uint64(len(s.opener.Instance)), "opener"))
+		copy(s.nonce[:], r.bytes(uint64(len(s.nonce)), "nonce"))
+		copy(s.opener.Instance[:], r.bytes(uint64(len(s.opener.Instance)), "opener"))
 		s.life = r.uvarint("life")
-		text := r.take(r.max(capability.MaxBytes, "rights"), "rights")
+		text := r.bytes(r.max(capability.MaxBytes, "rights"), "rights")
 		s.epoch = Epoch(r.uvarint("epoch"))
 		s.next = Number(r.max(uint64(MaxNumber)+1, "next number"))
 		s.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		flags := r.flags(leavingFlag|goneFlag, "flags")
 		s.leaving, s.gone = flags&leavingFlag != 0, flags&goneFlag != 0
-		s.record = copied(r.take(r.max(MaxRecordBytes, "record"), "record"))
+		s.record = copied(r.bytes(r.max(MaxRecordBytes, "record"), "record"))
 		if id == before || !s.gone && m.sessions.byNonce[s.nonce] != nil {
 			r.fail("session")
 		}

@@ -29,7 +29,7 @@ func (r *locksReader) locks() {
 	r.m.locks.expect(count)
 	r.all = make([]*entry, 0, count)
 	for range count {
-		l := &lock{key: string(r.take(r.uvarint("key"), "key"))}
+		l := &lock{key: string(r.bytes(r.uvarint("key"), "key"))}
 		r.data(l)
 		entries := r.count(leastEntry, "entries")
 		if entries == 0 && l.data == nil || r.m.locks.byKey[l.key] != nil {
@@ -62,7 +62,7 @@ func (r *locksReader) data(l *lock) {
 		return
 	}
 	l.data = &Data{Revision: Revision(revision), nonce: r.nonce()}
-	l.data.Value = copied(r.take(r.positive(MaxDataBytes, "data"), "data"))
+	l.data.Value = copied(r.bytes(r.positive(MaxDataBytes, "data"), "data"))
 	r.m.countData(l.data, 1)
 	r.m.digest.add(l.data.hash())
 }
@@ -123,7 +123,7 @@ func (r *locksReader) terms(e *entry) {
 		}
 	}
 	if flags&entryValueFlag != 0 {
-		e.extra.value = copied(r.take(r.positive(MaxValueBytes, "value"), "value"))
+		e.extra.value = copied(r.bytes(r.positive(MaxValueBytes, "value"), "value"))
 	}
 	if flags&entryDelayFlag != 0 {
 		e.extra.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))

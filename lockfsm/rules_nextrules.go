@@ -49,7 +49,7 @@ func (v *view) laterCommand() laterCommand { return laterCommand{Note: string(v.
 
 func (v *view) laterAcquire(r *reader, flags uint64) {
 	if flags&noteFlag != 0 {
-		v.note = r.take(r.positive(MaxValueBytes, "note"), "note")
+		v.note = r.bytes(r.positive(MaxValueBytes, "note"), "note")
 	}
 }
 

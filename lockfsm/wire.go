@@ -66,8 +66,8 @@ func (r *reader) flags(known byte, what string) byte {
 	return v
 }
 
-// take returns the next n bytes, not copied.
-func (r *reader) take(n uint64, what string) []byte {
+// bytes returns the next n bytes, not copied.
+func (r *reader) bytes(n uint64, what string) []byte {
 	if n > uint64(len(r.b)) {
 		r.fail(what)
 		return nil

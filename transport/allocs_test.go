@@ -32,7 +32,7 @@ func TestFramesAllocateLittle(t *testing.T) {
 		if dropped, err := q.push(&turn); dropped > 0 || err != nil {
 			t.Fatal(dropped, err)
 		}
-		f, _, _ := q.take()
+		f, _, _ := q.next()
 		out.Reset()
 		if err := sender.send(f); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ type batch struct {
 	ends  []int // where each piece ends in data, ascending
 	head  int   // number of taken pieces; ends[head] belongs to the first remaining piece
 	sent  int
-	lent  []byte // last result of take, which the caller still reads
+	lent  []byte // last result of cut, which the caller still reads
 	spare []byte // empty buffer, reused for data
 	habit habit
 }
@@ -28,10 +28,10 @@ func (b *batch) add(piece []byte) {
 
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
-// take removes and returns as many whole pieces as fit into `soft` bytes. If not even the first
-// piece fits, take returns only that piece, unless it has more than `hard` bytes. The result is
-// valid until the next take.
-func (b *batch) take(soft, hard int) []byte {
+// cut removes and returns as many whole pieces as fit into `soft` bytes. If not even the first
+// piece fits, cut returns only that piece, unless it has more than `hard` bytes. The result is
+// valid until the next cut.
+func (b *batch) cut(soft, hard int) []byte {
 	if b.lent != nil {
 		b.spare, b.lent = b.lent[:0], nil
 	}

@@ -150,7 +150,7 @@ func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	if _, err := q.push(&Frame{Replies: []byte("x")}); !errors.Is(err, ErrFull) {
 		t.Errorf("a full queue: %v", err)
 	}
-	if f, _, _ := q.take(); f == nil || len(f.Raft) != 1 || !f.Retired {
+	if f, _, _ := q.next(); f == nil || len(f.Raft) != 1 || !f.Retired {
 		t.Errorf("the frame is %v", f)
 	}
 }

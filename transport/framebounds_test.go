@@ -66,8 +66,8 @@ func TestAFilledFrameAtItsBound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, _, _ = q.take()
-			left, _, _ := q.take()
+			_, _, _ = q.next()
+			left, _, _ := q.next()
 			return left == nil
 		})
 	}

@@ -23,11 +23,11 @@ func TestABurstIsForgotten(t *testing.T) {
 		if _, err := q.push(&Frame{Commands: words, Raft: append(Frame{}.Raft, raft)}); err != nil {
 			t.Fatal(err)
 		}
-		f, _, _ := q.take()
+		f, _, _ := q.next()
 		if err := sender.send(f); err != nil {
 			t.Fatal(err)
 		}
-		q.take()
+		q.next()
 	}
 	receiver := hears(out, 0)
 	receiver.begun = true

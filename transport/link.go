@@ -72,7 +72,7 @@ func (l *link) transmit(s *stream) {
 
 func (l *link) say(s *stream) (last bool) {
 	for {
-		frame, ended, dropped := l.queue.take()
+		frame, ended, dropped := l.queue.next()
 		l.port.counts.raftDropped.Add(uint64(dropped))
 		var err error
 		switch {

@@ -109,7 +109,7 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 		q.end(&wire.Refusal{Text: "bye"})
 		frames := 0
 		for {
-			out, ended, _ := q.take()
+			out, ended, _ := q.next()
 			if out == nil {
 				if !ended || frames < 2 {
 					t.Errorf("%s: ended %v, after %d frames", name, ended, frames)
@@ -143,7 +143,7 @@ func TestADroppedQueueTakesNothing(t *testing.T) {
 	q.say(&wire.Standing{})
 	q.end(&wire.Refusal{})
 	q.drop()
-	if f, ended, _ := q.take(); f != nil || !ended || q.bytes != 0 || q.raftBytes != 0 {
+	if f, ended, _ := q.next(); f != nil || !ended || q.bytes != 0 || q.raftBytes != 0 {
 		t.Errorf("left: %v, ended: %v, %d and %d bytes", f, ended, q.bytes, q.raftBytes)
 	}
 	q = newQueue(&c)

@@ -28,7 +28,7 @@ func TestRatesOfDials(t *testing.T) {
 				if w := r.wait(now); w > 0 {
 					t.Fatalf("class %d, round %d: dial %d of the burst waits %v", c, round, n, w)
 				}
-				r.take(now)
+				r.spend(now)
 			}
 			for range 5 {
 				if w := r.wait(now); w != want.every {
@@ -41,7 +41,7 @@ func TestRatesOfDials(t *testing.T) {
 				if w := r.wait(now); w > 0 {
 					t.Fatalf("class %d, round %d: at its time it waits %v", c, round, w)
 				}
-				r.take(now)
+				r.spend(now)
 			}
 			now = now.Add(time.Duration(round+1) * time.Duration(want.burst) * want.every)
 		}

@@ -83,7 +83,7 @@ func (p *places) room(c class) bool {
 
 func (p *places) begin(t *ticket, now time.Time) {
 	p.busy[t.class]++
-	p.rates[t.class].take(now)
+	p.rates[t.class].spend(now)
 }
 
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
@@ -113,7 +113,7 @@ func (r *rate) wait(now time.Time) time.Duration {
 	return max(0, r.full.Sub(now)) - time.Duration(r.burst-1)*r.every
 }
 
-func (r *rate) take(now time.Time) {
+func (r *rate) spend(now time.Time) {
 	if r.full.Before(now) {
 		r.full = now
 	}

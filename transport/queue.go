@@ -14,13 +14,13 @@ const (
 )
 
 // queue holds the data that waits to be sent on one link. Only the link's sender goroutine calls
-// take.
+// next.
 type queue struct {
 	config *Config
 	wake   chan struct{} // capacity 1; signals that data waits or that the queue has ended
-	frame  wire.Frame    // reused by take
-	arena  []byte        // encoded raft messages, reused by take
-	ends   []int         // where each message in arena ends; reused by take
+	frame  wire.Frame    // reused by next
+	arena  []byte        // encoded raft messages, reused by next
+	ends   []int         // where each message in arena ends; reused by next
 	habit  habit
 
 	mu        sync.Mutex // guards all below
@@ -30,7 +30,7 @@ type queue struct {
 	bytes     int        // number of bytes in kinds
 	raft      []*raftpb.Message
 	raftBytes int               // estimated size of raft
-	lent      []*raftpb.Message // last result of take, which the caller still reads
+	lent      []*raftpb.Message // last result of next, which the caller still reads
 	spare     []*raftpb.Message
 	turn      int // selects the kind that follows the renewals in the next frame
 	retired   bool
@@ -119,10 +119,10 @@ func (q *queue) drop() {
 	q.notify()
 }
 
-// take returns the next frame: all queued data that fits into the size limit. If no data is queued,
-// take returns a nil frame, and ended reports whether the queue has ended. The frame is valid until
-// the next take.
-func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
+// next returns the next frame: all queued data that fits into the size limit. If no data is queued,
+// next returns a nil frame, and ended reports whether the queue has ended. The frame is valid until
+// the next call.
+func (q *queue) next() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
 	f.Retired, f.Refusal = false, nil // the other fields are set by cut
 	f.Raft = f.Raft[:0]
@@ -143,7 +143,7 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 		q.spare, q.lent = q.lent[:0], nil
 	}
 	limit := q.config.MessageBytes - slackBytes
-	f.Renewals = q.kinds[0].take(frameBytes, limit)
+	f.Renewals = q.kinds[0].cut(frameBytes, limit)
 	total := len(f.Renewals)
 	// The three kinds take turns at being first. The first kind that has data may exceed the soft
 	// limit; otherwise a large piece would never be sent.
@@ -154,10 +154,10 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 		}
 		switch (q.turn + i) % 3 {
 		case 0:
-			f.Commands = q.kinds[1].take(soft, hard)
+			f.Commands = q.kinds[1].cut(soft, hard)
 			total += len(f.Commands)
 		case 1:
-			f.Replies = q.kinds[2].take(soft, hard)
+			f.Replies = q.kinds[2].cut(soft, hard)
 			total += len(f.Replies)
 		case 2:
 			n := 0

@@ -43,7 +43,7 @@ func (l *ledger) push(f Frame) {
 
 // take takes one frame from the queue. It returns false if the queue was empty.
 func (l *ledger) take() bool {
-	f, _, dropped := l.queue.take()
+	f, _, dropped := l.queue.next()
 	if f == nil {
 		return false
 	}
@@ -106,16 +106,16 @@ func TestQueueLendsItsBuffers(t *testing.T) {
 	for i := range 100 {
 		text := fmt.Sprint("turn ", i)
 		_, _ = q.push(&Frame{Commands: []byte(text)})
-		f, _, _ := q.take()
+		f, _, _ := q.next()
 		_, _ = q.push(&Frame{Commands: []byte("XXXXXXXXX")})
 		if string(f.Commands) != text {
 			t.Fatalf("%q was overwritten: %q", text, f.Commands)
 		}
-		q.take()
+		q.next()
 	}
 	push := func() {
 		_, _ = q.push(&Frame{Commands: []byte("some command"), Renewals: []byte("some renewal")})
-		q.take()
+		q.next()
 	}
 	if n := testing.AllocsPerRun(1000, push); n > 0 {
 		t.Errorf("%v allocations a turn", n)
@@ -140,16 +140,16 @@ func TestQueueLimits(t *testing.T) {
 	push("too many bytes", Frame{Raft: []*raftpb.Message{message(900)}}, 1, nil)
 	push("too many", Frame{Raft: []*raftpb.Message{message(1), message(1)}}, 1, nil)
 	push("never", Frame{Commands: make([]byte, 1<<20)}, 0, ErrTooLarge)
-	if f, _, _ := q.take(); len(f.Raft) != 3 || len(f.Commands) != 60 || len(f.Replies) != 0 {
+	if f, _, _ := q.next(); len(f.Raft) != 3 || len(f.Commands) != 60 || len(f.Replies) != 0 {
 		t.Errorf("took %d raft messages, %d and %d bytes", len(f.Raft), len(f.Commands), len(f.Replies))
 	}
 	push("room after sending", Frame{Replies: make([]byte, 100)}, 0, nil)
 	q.end(&wire.Refusal{Text: "bye"})
 	push("ended", Frame{Replies: make([]byte, 1)}, 0, ErrNoLink)
-	if f, ended, _ := q.take(); ended || f.Refusal.GetText() != "bye" || len(f.Replies) != 100 {
+	if f, ended, _ := q.next(); ended || f.Refusal.GetText() != "bye" || len(f.Replies) != 100 {
 		t.Errorf("the last frame: %v %v", f, ended)
 	}
-	if f, ended, _ := q.take(); !ended || f != nil {
+	if f, ended, _ := q.next(); !ended || f != nil {
 		t.Errorf("the end: %v %v", f, ended)
 	}
 }
@@ -205,15 +205,15 @@ func TestRenewalsComeFirst(t *testing.T) {
 	for range 100 {
 		_, _ = q.push(&Frame{Commands: make([]byte, 100_000), Replies: make([]byte, 100_000)})
 	}
-	q.take()
+	q.next()
 	_, _ = q.push(&Frame{Renewals: []byte("now")})
-	f, _, _ := q.take()
+	f, _, _ := q.next()
 	if string(f.Renewals) != "now" || proto.Size(f) > frameBytes+slackBytes {
 		t.Fatalf("renewals %q in a frame of %d bytes", f.Renewals, proto.Size(f))
 	}
 	commands, replies := 0, 0
 	for range 6 {
-		f, _, _ := q.take()
+		f, _, _ := q.next()
 		commands, replies = commands+len(f.Commands), replies+len(f.Replies)
 	}
 	if commands == 0 || replies == 0 {

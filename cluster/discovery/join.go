@@ -129,7 +129,7 @@ func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 		return nil
 	}
 	before := r.entry.Addrs
-	addrs, failed := r.take(got.found.lines)
+	addrs, failed := r.answer(got.found.lines)
 	if err := checkMany(len(addrs)); err != nil {
 		r.entry.Failed = err.Error()
 		return nil
@@ -156,8 +156,8 @@ func (r *resolving) overrun(asked time.Duration) {
 	}
 }
 
-// take returns the addresses of an entry. A host whose lookup failed keeps its earlier addresses.
-func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
+// answer returns the addresses of an entry. A host whose lookup failed keeps its earlier addresses.
+func (r *resolving) answer(lines []foundLine) (addrs []string, failed string) {
 	before := r.known
 	r.known, r.none = make(map[string][]string), nil
 	for _, l := range lines {

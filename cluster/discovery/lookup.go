@@ -29,7 +29,7 @@ func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if got.err != nil {
 		return nil, got.err
 	}
-	addrs, failed := r.take(got.lines)
+	addrs, failed := r.answer(got.lines)
 	if len(addrs) == 0 && failed != "" {
 		return nil, lookupError(failed)
 	}

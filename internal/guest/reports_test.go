@@ -81,7 +81,7 @@ func TestASessionGoesByAllAnswers(t *testing.T) {
 		if test.voters == nil {
 			test.voters = s.voters
 		}
-		s.take(test.reports)
+		s.learn(test.reports)
 		slices.SortFunc(s.voters, func(a, b nodeid.Endpoint) int { return nodeid.Compare(a.ID, b.ID) })
 		if s.group != test.group || !slices.Equal(s.voters, test.voters) {
 			t.Errorf("%s: group %d, voters %v, want %d, %v", test.what, s.group, s.voters, test.group, test.voters)

@@ -46,7 +46,7 @@ func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	})
 	g.sessions.Store(s.client)
 	if r, err := g.first(ctx, func(r Report) bool { return groupOf(r) != 0 && r.Status.Leader != "" }); err == nil {
-		s.take([]Report{r})
+		s.learn([]Report{r})
 	}
 	for s.group == 0 && !s.refresh(ctx) {
 		select {
@@ -106,13 +106,13 @@ func (s *Session) refresh(ctx context.Context) bool {
 			places = append(places, Report{Addr: v.Addr})
 		}
 	}
-	s.take(s.guest.visit(ctx, places))
+	s.learn(s.guest.visit(ctx, places))
 	return s.group != 0
 }
 
-// take processes the reports. The session stays in its group while it is attached to a leader, or
+// learn processes the reports. The session stays in its group while it is attached to a leader, or
 // while an instance that has answered belongs to the group.
-func (s *Session) take(reports []Report) {
+func (s *Session) learn(reports []Report) {
 	voters := map[uint64][]nodeid.Endpoint{}
 	var led uint64
 	for _, r := range reports {

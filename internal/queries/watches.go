@@ -65,7 +65,7 @@ func (w *Watches) Open(node WatchedNode, prefix string) *Subscription {
 // there is none.
 func (s *Subscription) Events(ctx context.Context, after uint64) (*query.EventList, error) {
 	for {
-		list, joined := s.take(after)
+		list, joined := s.collect(after)
 		if list != nil {
 			return list, nil
 		}
@@ -101,9 +101,9 @@ func (s *Subscription) Close() {
 	s.leave()
 }
 
-// take returns what the caller must be told, or nil. If joined is false, the caller must ask the
+// collect returns what the caller must be told, or nil. If joined is false, the caller must ask the
 // leader itself for the events after the position `after`.
-func (s *Subscription) take(after uint64) (list *query.EventList, joined bool) {
+func (s *Subscription) collect(after uint64) (list *query.EventList, joined bool) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	if !s.joined || after < s.from {

@@ -76,7 +76,7 @@ func (s Named) texts() [settingCount]string {
 	}
 }
 
-func (g *Settings) take(i setting, own Settings) {
+func (g *Settings) set(i setting, own Settings) {
 	switch i {
 	case votersSetting:
 		g.Voters = own.Voters
@@ -130,7 +130,7 @@ func agree(group, own Settings, registered *census, longest time.Duration) agree
 			why[i] = "none of them is present, or the only one is leaving"
 			continue
 		}
-		a.adopt.take(i, own)
+		a.adopt.set(i, own)
 	}
 	if g := &a.adopt; g.Grace > 0 && g.Grace < g.SessionTTL {
 		g.SessionTTL, g.Grace = group.SessionTTL, group.Grace

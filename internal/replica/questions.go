@@ -87,7 +87,7 @@ func (s *Questions) placesOf(q *Question) *fair.Places {
 // Drop removes a question, and gives its place back. The asker must call it when it stops waiting.
 func (s *Questions) Drop(a *Asked) {
 	a.left.Store(true)
-	s.take(a.Number)
+	s.remove(a.Number)
 	a.dropped.Do(func() { s.placesOf(&a.question).Give(a.question.For, 1) })
 }
 
@@ -105,9 +105,9 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// take removes and returns a question, so that only one goroutine answers it. It returns nil after
-// Drop.
-func (s *Questions) take(number uint64) *Asked {
+// remove removes and returns a question, so that only one goroutine answers it. It returns nil
+// after Drop.
+func (s *Questions) remove(number uint64) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.waiting[number]
@@ -140,7 +140,7 @@ func (s *Questions) keep(watchers []*Asked) {
 }
 
 func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
-	one := s.take(number)
+	one := s.remove(number)
 	if one == nil {
 		return
 	}
@@ -185,7 +185,7 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 // changed answers the question of an Evict, an End, a Put, a SetValue or a Reserve with the result
 // of the command. A command of an earlier term has no question.
 func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
-	one := s.take(uint64(result.Number))
+	one := s.remove(uint64(result.Number))
 	if one == nil {
 		return
 	}

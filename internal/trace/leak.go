@@ -44,7 +44,7 @@ func (l *leaks) add(one *leak) {
 	l.found = append(l.found, one)
 }
 
-func (l *leaks) take() []*leak {
+func (l *leaks) drain() []*leak {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	found := l.found
@@ -58,7 +58,7 @@ func (t *Tracer) ReportLeaks() {
 	if !t.FindsLeaks() {
 		return
 	}
-	for _, l := range t.leaks.take() {
+	for _, l := range t.leaks.drain() {
 		t.queue.later(l.report)
 	}
 }

@@ -73,7 +73,7 @@ func decodeMeta(b []byte) (m metaState, err error) {
 		return m, errors.New("the records do not match their checksum")
 	}
 	r := reader{b: body}
-	if string(r.take(8)) != metaMagic {
+	if string(r.bytes(8)) != metaMagic {
 		return m, errors.New("the records are not those of mortise")
 	}
 	if v := r.u32(); v != formatVersion {
@@ -85,8 +85,8 @@ func decodeMeta(b []byte) (m metaState, err error) {
 		m.logs = append(m.logs, logRecord{raftlog.Identity{Group: r.u64(), ID: r.u64()}, logState(r.u8())})
 	}
 	for n := r.u32(); n > 0 && !r.bad; n-- {
-		name := string(r.take(uint64(r.u32())))
-		value := r.take(uint64(r.u32()))
+		name := string(r.bytes(uint64(r.u32())))
+		value := r.bytes(uint64(r.u32()))
 		m.records[name] = value[:len(value):len(value)]
 	}
 	if r.bad || len(r.b) > 0 {

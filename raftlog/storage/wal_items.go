@@ -101,7 +101,7 @@ type reader struct {
 	bad bool
 }
 
-func (r *reader) take(n uint64) []byte {
+func (r *reader) bytes(n uint64) []byte {
 	if n > uint64(len(r.b)) {
 		r.b, r.bad = nil, true
 		return nil
@@ -112,21 +112,21 @@ func (r *reader) take(n uint64) []byte {
 }
 
 func (r *reader) u8() byte {
-	if p := r.take(1); p != nil {
+	if p := r.bytes(1); p != nil {
 		return p[0]
 	}
 	return 0
 }
 
 func (r *reader) u32() uint32 {
-	if p := r.take(4); p != nil {
+	if p := r.bytes(4); p != nil {
 		return binary.LittleEndian.Uint32(p)
 	}
 	return 0
 }
 
 func (r *reader) u64() uint64 {
-	if p := r.take(8); p != nil {
+	if p := r.bytes(8); p != nil {
 		return binary.LittleEndian.Uint64(p)
 	}
 	return 0
@@ -192,7 +192,7 @@ func (r *reader) entries() (first uint64, out []*raftpb.Entry) {
 		if kind != raftpb.EntryNormal {
 			e.Type = &kind
 		}
-		if data := r.take(uint64(r.u32())); len(data) > 0 {
+		if data := r.bytes(uint64(r.u32())); len(data) > 0 {
 			e.Data = append([]byte(nil), data...)
 		}
 		if r.bad {

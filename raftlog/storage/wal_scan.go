@@ -84,7 +84,7 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 		}
 		it, err := decodeItems(payload)
 		if err == nil {
-			err = s.take(it, w.id, sequence)
+			err = s.add(it, w.id, sequence)
 		}
 		if err != nil {
 			return fmt.Errorf("frame %d at offset %d: %w", seg.next, seg.end, err)
@@ -114,7 +114,7 @@ func (s *scanned) follows(h header) error {
 	return nil
 }
 
-func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
+func (s *scanned) add(it items, id raftlog.Identity, sequence uint64) error {
 	if err := s.apply(it, id, sequence); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func TestALongLogIsReadInProportion(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for i := range uint64(frames) {
 		it := items{first: i + 1, entries: []*raftpb.Entry{{Index: new(i + 1), Term: new(uint64(1))}}}
-		if err := s.take(it, id, 1); err != nil {
+		if err := s.add(it, id, 1); err != nil {
 			t.Fatal(err)
 		}
 	}

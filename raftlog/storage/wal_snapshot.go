@@ -110,16 +110,16 @@ func decodeSnapshot(b []byte, m snapshotMark, id raftlog.Identity) (*raftpb.Snap
 		return nil, fmt.Errorf("it does not match its checksum")
 	}
 	r := reader{b: b}
-	magic, version, metaLen := string(r.take(8)), r.u32(), r.u32()
+	magic, version, metaLen := string(r.bytes(8)), r.u32(), r.u32()
 	owner, file, dataLen := raftlog.Identity{Group: r.u64(), ID: r.u64()}, r.u64(), r.u64()
 	if magic != snapshotMagic || version != formatVersion || owner != id || file != m.file {
 		return nil, fmt.Errorf("it is not a snapshot of this log, or it is from another version of mortise")
 	}
 	meta, data := &raftpb.SnapshotMetadata{}, []byte(nil)
-	if err := proto.Unmarshal(r.take(uint64(metaLen)), meta); err != nil {
+	if err := proto.Unmarshal(r.bytes(uint64(metaLen)), meta); err != nil {
 		return nil, err
 	}
-	if data = r.take(dataLen); r.bad || len(r.b) > 0 || meta.GetIndex() != m.index || meta.GetTerm() != m.term {
+	if data = r.bytes(dataLen); r.bad || len(r.b) > 0 || meta.GetIndex() != m.index || meta.GetTerm() != m.term {
 		return nil, fmt.Errorf("its content makes no sense although its checksum is right")
 	}
 	if len(data) == 0 {

@@ -255,7 +255,7 @@ func (c *Client) turn() (more, open bool) {
 	}
 	c.now = now
 	for i := range inbox {
-		c.take(now, &inbox[i])
+		c.dispatch(now, &inbox[i])
 		inbox[i] = input{}
 	}
 	c.spare = inbox[:0]
@@ -278,7 +278,7 @@ func (c *Client) turn() (more, open bool) {
 	return more, true
 }
 
-func (c *Client) take(now clock.Time, in *input) {
+func (c *Client) dispatch(now clock.Time, in *input) {
 	switch in.kind {
 	case inputStay:
 		c.core.Stay(now, in.stay)

@@ -330,7 +330,7 @@ func (k *Keeper) turn() (open bool) {
 	now := k.config.Clock.Now()
 	k.now = now
 	for i := range in.inputs {
-		k.take(now, &in, &in.inputs[i])
+		k.dispatch(now, &in, &in.inputs[i])
 	}
 	in.reset()
 	k.spare = in
@@ -342,7 +342,7 @@ func (k *Keeper) turn() (open bool) {
 	return true
 }
 
-func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
+func (k *Keeper) dispatch(now clock.Time, b *inbox, in *input) {
 	switch in.kind {
 	case inputReceive:
 		k.core.ReceiveFrom(now, in.by, in.renewals, in.commands)

@@ -44,7 +44,7 @@ func (u *unread) add(name string, m gossip.Meta, here bool, now time.Time) (wait
 	return max(0, newsEvery-now.Sub(u.looked)), true
 }
 
-func (u *unread) take(now time.Time) []gossip.News {
+func (u *unread) drain(now time.Time) []gossip.News {
 	u.mu.Lock()
 	names, latest := u.names, u.latest
 	u.names, u.latest, u.looked = nil, nil, now
@@ -63,7 +63,7 @@ func (u *unread) take(now time.Time) []gossip.News {
 // Take returns the latest news of each member since the last call, in the order of each member's
 // first news. For a member that has left and come back since that call, it returns two entries, and
 // the first reports that the member left. The slice belongs to the caller.
-func (g *Gossip) Take() []gossip.News { return g.unread.take(time.Now()) }
+func (g *Gossip) Take() []gossip.News { return g.unread.drain(time.Now()) }
 
 // pass stores news about a member and wakes the owner. memberlist calls it under its lock.
 func (g *Gossip) pass(name string, m gossip.Meta, here bool) {

@@ -21,7 +21,7 @@ func TestNewsAreGathered(t *testing.T) {
 			}
 		}
 	}
-	all := u.take(now)
+	all := u.drain(now)
 	if looks != 1 || len(all) != 100 || all[7] != (gossip.News{Name: "7", Meta: gossip.Meta{At: 9907}, Here: true}) {
 		t.Errorf("%d looks, %d names, %+v", looks, len(all), all[7])
 	}
@@ -32,7 +32,7 @@ func TestNewsAreGathered(t *testing.T) {
 	u.add("x", gossip.Meta{At: 5}, true, now)
 	u.add("x", gossip.Meta{At: 6}, true, now)
 	want := []gossip.News{{Name: "x", Meta: gossip.Meta{At: 6}}, {Name: "x", Meta: gossip.Meta{At: 6}, Here: true}}
-	if all := u.take(now); !slices.Equal(all, want) {
+	if all := u.drain(now); !slices.Equal(all, want) {
 		t.Errorf("%+v, want %+v", all, want)
 	}
 }
