@@ -36,7 +36,7 @@ func (w *way) in(n *Node) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now := time.Now(); w.text == nil || now.Sub(w.made) >= wayKept {
-		text, err := json.Marshal(n.Status().wayIn())
+		text, err := json.Marshal(n.status().wayIn())
 		if err != nil {
 			return nil, err
 		}

@@ -85,7 +85,7 @@ func (n *Node) Ahead(ctx context.Context, r Request) (ahead int, waits bool, err
 		return 0, false, err
 	}
 	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(r.Key)})
-	own, asked := n.Status().Sessions, r.shown()
+	own, asked := n.status().Sessions, r.shown()
 	byKey := func(a, b Part) int { return cmp.Compare(a.Key, b.Key) }
 	for _, l := range seen.GetLocks() {
 		for i, s := range keyInfo(l).Queue {

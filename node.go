@@ -96,7 +96,7 @@ func (n *Node) engineConfig(source *credentials.Source, world outside.World) ins
 		Stays: c.StickyLocks, StayIdle: c.StickyUnused, Group: c.group(), Alone: c.alone(), Unreachable: c.unreachable(),
 		Source: source, Self: identityOf(source), World: world,
 		History: c.History, Trace: lockHooks(c.Hooks), Hooks: nodeHooks(c.Hooks),
-		Admin: admin{n: n, way: &way{}}, Translate: failed, Disks: func() string { return n.Status().waitsForDisks() },
+		Admin: admin{n: n, way: &way{}}, Translate: failed, Disks: func() string { return n.status().waitsForDisks() },
 	}
 }
 

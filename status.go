@@ -48,9 +48,12 @@ type Status struct {
 	// Zero means that the grace is over or not known.
 	GraceFor time.Duration
 	Held     int // locks of this instance
-	Sticky   StickyStatus
-	Waiting  string // what this node waits for, with the remedy; "" if nothing
-	Waiters  int    // calls on this instance that wait for a lock
+	// Idle are the locks of this instance with Request.MaxIdle, at most 100, those that end first
+	// before the others.
+	Idle    []IdleHold
+	Sticky  StickyStatus
+	Waiting string // what this node waits for, with the remedy; "" if nothing
+	Waiters int    // calls on this instance that wait for a lock
 	// Standby counts the calls in Waiters that may wait long by design, such as candidates of an
 	// election. They have the label mortise.purpose.
 	Standby int
@@ -84,8 +87,42 @@ type StickyStatus struct {
 	InUse      uint64        // answers to a TryLock that a caller holds the kept lock
 }
 
+// IdleHold is a lock with Request.MaxIdle, as its own instance sees it.
+type IdleHold struct {
+	Key     string
+	Token   Token
+	MaxIdle time.Duration
+	// Idle is the time since a Beat was last noticed, which is at most a quarter of MaxIdle after it.
+	// Zero means that there was one since the instance looked last. The lock ends when Idle reaches
+	// MaxIdle.
+	Idle time.Duration
+}
+
+// String returns the lock and its times in a few words, with untrusted text escaped.
+func (h IdleHold) String() string {
+	return plain.Sprintf("%s (token %d): no Beat for %v of %v", h.Key, uint64(h.Token), h.Idle.Round(time.Second/10),
+		h.MaxIdle)
+}
+
+const maxIdleHolds = 100
+
 // Status returns the present state of this node. It asks no other instance.
 func (n *Node) Status() Status {
+	s := n.status()
+	for _, c := range n.engine.Clients() {
+		for _, h := range c.IdleHolds() {
+			s.Idle = append(s.Idle, IdleHold{h.Key, Token(h.Token), h.Longest, h.Idle})
+		}
+	}
+	slices.SortFunc(s.Idle, func(a, b IdleHold) int {
+		return cmp.Or(cmp.Compare(a.MaxIdle-a.Idle, b.MaxIdle-b.Idle), cmp.Compare(a.Token, b.Token))
+	})
+	s.Idle = s.Idle[:min(len(s.Idle), maxIdleHolds)]
+	return s
+}
+
+// status returns Status without Idle.
+func (n *Node) status() Status {
 	p := n.engine.Picture()
 	s := Status{
 		Member: Member{Name: n.config.Name, Instance: p.ID.String(), Address: p.Address, Zone: n.config.Zone,
@@ -248,6 +285,9 @@ func (s Status) String() string {
 		lease = fmt.Sprintf("lease %s for %v", s.Lease, s.LeaseFor.Round(time.Millisecond))
 	}
 	line("\nsession %s, %s, %d held, %d waiting", attached[s.Attached], lease, s.Held, s.Waiters)
+	if len(s.Idle) > 0 {
+		line("\nMaxIdle: %v", s.Idle[0])
+	}
 	if s.Waiting != "" {
 		line("\nwaiting: %s", s.Waiting)
 	}
@@ -356,7 +396,7 @@ func (n *Node) met(e *client.HeldError) *HeldError {
 // n.because returns the end of an error text. The text names what the node itself waits for. If the
 // node waits for nothing, the text names the holder at the time when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
-	if waiting := n.Status().Waiting; waiting != "" {
+	if waiting := n.status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
 	}
 	if behind == nil {

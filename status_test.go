@@ -201,6 +201,9 @@ func TestEachLineOfAStatusAlone(t *testing.T) {
 		"Held": {func(s *Status) { s.Held = 3 }, []string{first, strings.Replace(second, "0 held", "3 held", 1)}},
 		"Waiters": {func(s *Status) { s.Waiters = 3 }, []string{first,
 			strings.Replace(second, "0 waiting", "3 waiting", 1)}},
+		"Idle": {func(s *Status) {
+			s.Idle = []IdleHold{{"k\x1b", 7, 10 * time.Second, 2345 * time.Millisecond}, {"l", 8, time.Minute, 0}}
+		}, []string{first, second, `MaxIdle: k\u{1b} (token 7): no Beat for 2.3s of 10s`}},
 		"Waiting":     {func(s *Status) { s.Waiting = "wait" }, []string{first, second, "waiting: wait"}},
 		"Disk":        {func(s *Status) { s.Disk = &disk }, []string{first, second, "disk: " + disk.String()}},
 		"Namesake":    {func(s *Status) { s.Namesake = "twin" }, []string{first, second, "warning: twin"}},

@@ -69,6 +69,9 @@
 // reports that there are more. Only the 1,000 oldest keys can appear in the lists of the keys that
 // are held longest and of the keys with the most waiters.
 //
+// The times without a Beat ([mortise.Request.MaxIdle]) are those of the locks of this instance
+// only.
+//
 // The last hour is that of this instance only, because no instance has the figures of all. It is
 // forgotten when the process ends. Its lines have a point for each half minute. Its percentiles
 // differ by at most an eighth from those of the durations.

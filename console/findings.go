@@ -47,6 +47,7 @@ func (s *scene) findings(v *view) []finding {
 		all = append(all, s.nameFindings()...)
 		all = append(all, s.voterFindings()...)
 		all = append(all, s.lockFindings(v)...)
+		all = append(all, s.idleFindings(v)...)
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(b.Level, a.Level) })
 	for i := range all {

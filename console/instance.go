@@ -22,6 +22,7 @@ type instance struct {
 	Lease    mortise.State `json:"lease"`
 	Left     float64       `json:"lease_seconds"`
 	Held     int           `json:"held"`
+	Idle     []idleHold    `json:"idle,omitempty"` // as mortise.Status.Idle
 	Waiters  int           `json:"waiters"`
 	Waiting  string        `json:"waiting_for,omitempty"`
 	Err      string        `json:"error,omitempty"`
@@ -31,12 +32,22 @@ func instanceOf(s mortise.Status, program string) instance {
 	i := instance{
 		Name: s.Name, ID: s.Instance, Address: s.Address, Zone: s.Zone, Role: roleOf(s), Version: s.Version, Program: program,
 		Up: inSeconds(s.Age), Joined: s.Joined, Attached: s.Attached, Lease: s.Lease, Left: inSeconds(s.LeaseFor),
-		Held: s.Held, Waiters: s.Waiters, Waiting: s.Waiting,
+		Held: s.Held, Idle: idleOf(s), Waiters: s.Waiters, Waiting: s.Waiting,
 	}
 	if s.Err != nil {
 		i.Err = s.Err.Error()
 	}
 	return i
+}
+
+// IdleOf returns the lock with a token, or nil.
+func (i instance) IdleOf(token mortise.Token) *idleHold {
+	for _, h := range i.Idle {
+		if h.Token == token {
+			return &h
+		}
+	}
+	return nil
 }
 
 func roleOf(s mortise.Status) string {

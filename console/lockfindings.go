@@ -83,6 +83,27 @@ func (s *scene) earlierFindings() []finding {
 	return []finding{f}
 }
 
+// idleFindings returns the locks of this instance whose work has not moved for half of MaxIdle.
+func (s *scene) idleFindings(v *view) []finding {
+	f := finding{ID: "idle", Level: watch,
+		Next: "See where the code under the lock hangs, in a stack dump of this process. If it works, it must call Beat " +
+			"more often, or have a longer MaxIdle. At MaxIdle the lock ends by itself."}
+	quiet := 0
+	for _, h := range v.Instance.Idle {
+		if h.Idle <= h.MaxIdle/2 {
+			continue
+		}
+		if quiet++; quiet <= maxStuck {
+			f.About = append(f.About, about{h.Key, h.Text()})
+		}
+	}
+	if quiet == 0 {
+		return nil
+	}
+	f.What = number(quiet, "lock", "locks") + " of this instance had no Beat for half of the MaxIdle."
+	return []finding{f}
+}
+
 func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 	if len(k.Queue) == 0 || k.Queue[0].Token == 0 || k.Queue[0].Expired {
 		return false

@@ -47,10 +47,20 @@ func furtherScenes() map[string]func(*scene) {
 		"state: another secret": state(func(st *mortise.Status) {
 			st.Group, st.Waiting = "", "s2 cannot be asked: the other side has no secret"
 		}),
-		"state: no group":     state(func(st *mortise.Status) { st.Group, st.Waiting = "", "founding waits" }),
-		"state: a grace":      state(func(st *mortise.Status) { st.GraceFor, st.Waiting = time.Second, "in its grace" }),
-		"state: waits":        state(func(st *mortise.Status) { st.Waiting = "waits" }),
-		"state: in danger":    state(func(st *mortise.Status) { st.Lease = mortise.LeaseJeopardy }),
+		"state: no group":  state(func(st *mortise.Status) { st.Group, st.Waiting = "", "founding waits" }),
+		"state: a grace":   state(func(st *mortise.Status) { st.GraceFor, st.Waiting = time.Second, "in its grace" }),
+		"state: waits":     state(func(st *mortise.Status) { st.Waiting = "waits" }),
+		"state: in danger": state(func(st *mortise.Status) { st.Lease = mortise.LeaseJeopardy }),
+		"state: locks with MaxIdle": state(func(st *mortise.Status) {
+			st.Idle = []mortise.IdleHold{{Key: "e1", Token: 101, MaxIdle: 10 * time.Second, Idle: 6 * time.Second},
+				{Key: "e2", Token: 102, MaxIdle: time.Minute, Idle: 30 * time.Second}}
+		}),
+		"state: many hang": state(func(st *mortise.Status) {
+			for i := range 5 {
+				st.Idle = append(st.Idle, mortise.IdleHold{Key: fmt.Sprint("e", i), Token: mortise.Token(100 + i),
+					MaxIdle: time.Minute, Idle: 31 * time.Second})
+			}
+		}),
 		"state: a follower":   state(func(st *mortise.Status) { st.Leading = false }),
 		"state: a learner":    state(func(st *mortise.Status) { st.Leading, st.Votes = false, false }),
 		"state: not joined":   state(func(st *mortise.Status) { st.Joined = false }),

@@ -55,6 +55,7 @@ func diagnose(f facts) *diagnosis {
 		d.failed(f)
 	}
 	d.clocks(f)
+	d.idle(f)
 	return d
 }
 
@@ -296,5 +297,25 @@ func (d *diagnosis) clocks(f facts) {
 		}
 		d.why("%s", what)
 		d.step("%s", next)
+	}
+}
+
+const maxIdleNoted = 5
+
+// idle notes the locks with MaxIdle whose work has not moved for half of that time. It is no
+// problem of the group, since the lock ends by itself.
+func (d *diagnosis) idle(f facts) {
+	noted := 0
+	for _, r := range f.answers() {
+		for _, h := range r.Status.Idle { // those that end first come first
+			if h.Idle <= h.MaxIdle/2 || noted == maxIdleNoted {
+				continue
+			}
+			noted++
+			d.why("%s holds %s (token %d), and has not called Beat for %s: the hold ends at %s, its MaxIdle", r.Status.Name,
+				h.Key, uint64(h.Token), short(h.Idle), short(h.MaxIdle))
+			d.step("see where the code under such a lock hangs, in a stack dump of its process; if it works, it must call " +
+				"Beat more often, or have a longer MaxIdle")
+		}
 	}
 }

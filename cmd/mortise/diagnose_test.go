@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,24 @@ func diagnosedFacts() map[string]diagnosed {
 				health: well},
 			well: true, want: []string{"a leads group g", "any one instance may be stopped"},
 			not: []string{"differ", "recover"},
+		},
+		"the work under locks does not move": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", func(r *guest.Report) {
+				r.Status.Idle = []mortise.IdleHold{
+					{Key: "orders/\x1b42", Token: 7, MaxIdle: 10 * time.Second, Idle: 6 * time.Second},
+					{Key: "half", Token: 8, MaxIdle: 20 * time.Second, Idle: 10 * time.Second},
+					{Key: "late", Token: 9, MaxIdle: time.Minute, Idle: 31 * time.Second}}
+			}), instance("c", func(r *guest.Report) {
+				for i := range 9 {
+					r.Status.Idle = append(r.Status.Idle,
+						mortise.IdleHold{Key: "c" + strconv.Itoa(i), Token: 20, MaxIdle: time.Minute, Idle: 50 * time.Second})
+				}
+			})}, health: well},
+			well: true, want: []string{"a leads group g",
+				`b holds orders/\u{1b}42 (token 7), and has not called Beat for 6s: the hold ends at 10s, its MaxIdle`,
+				"b holds late (token 9), and has not called Beat for 31s", "see where the code under such a lock hangs",
+				"c holds c2"},
+			not: []string{"half", "c holds c3"},
 		},
 		"no answer": {
 			facts: facts{reports: []guest.Report{missing("a", guest.Refused), missing("b", guest.Silent),

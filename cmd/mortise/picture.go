@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
@@ -101,6 +102,8 @@ type statusShown struct {
 	Instances []seen
 }
 
+const maxIdleShown = 5 // of one instance
+
 func status(ctx context.Context, c *call) error {
 	g, reports, err := c.surveyed(ctx)
 	if err != nil {
@@ -131,6 +134,9 @@ func status(ctx context.Context, c *call) error {
 			string(s.Lease), short(s.LeaseFor.Round(time.Second / 10)), fmt.Sprint(s.Held), fmt.Sprint(s.Waiters)})
 		if text := strings.TrimSpace(s.Waiting + " " + r.Answer.Failed); text != "" {
 			notes = append(notes, s.Name+": "+text)
+		}
+		for _, h := range s.Idle[:min(len(s.Idle), maxIdleShown)] {
+			notes = append(notes, plain.Sprintf("%s: %v", s.Name, h))
 		}
 	}
 	if err := c.table("NAME ADDRESS PART GROUP LEADER TERM LEASE LEFT HOLDS WAITS", rows); err != nil {

@@ -85,8 +85,9 @@ func (s *scripted) Here(context.Context, *query.HereRequest) (*query.HereAnswer,
 	me := mortise.Member{Name: "n", Instance: "i", Address: s.at, Zone: "z", Version: "v", Votes: true}
 	st := &mortise.Status{Member: me, Cluster: "c", Group: scriptedGroup, Joined: true, Leader: "the leader",
 		Leading: true, Attached: true, Voters: []mortise.Member{me}, Lease: mortise.LeaseSafe, LeaseFor: 8 * time.Second,
-		Term: 5, Held: 3,
-		Waiters: 4, Sessions: []string{"7"}}
+		Term: 5, Held: 3, Waiters: 4, Sessions: []string{"7"}, Idle: []mortise.IdleHold{
+			{Key: "hangs", Token: 9, MaxIdle: 10 * time.Second, Idle: 6 * time.Second},
+			{Key: "moves", Token: 8, MaxIdle: time.Minute}}}
 	a := &query.HereAnswer{Durable: true, Replicas: 1, WallUnixMs: time.Now().UnixMilli()}
 	s.change(st, a)
 	s.mu.Lock()

@@ -55,6 +55,7 @@ type Client struct {
 	ttl      atomic.Int64 // the granted TTL; only the goroutine writes it
 	slots    sync.Pool
 	kept     kept
+	idle     idleHolds
 	wake     chan struct{}
 	ended    chan struct{}
 
@@ -206,6 +207,9 @@ func (c *Client) Status() Status {
 	return c.counted(s)
 }
 
+// IdleHolds describes the holds with Terms.Idle, in no order.
+func (c *Client) IdleHolds() []IdleHold { return c.idle.list(c.config.Clock.Now()) }
+
 // Close stops the client and waits for its goroutine. Waiting calls end with ErrClosed, and held
 // locks are lost. The group frees the locks only when the lease expires, because code under a lock
 // may still run. Close may be called more than once.
@@ -285,12 +289,15 @@ func (c *Client) dispatch(now clock.Time, in *input) {
 	case inputAcquire:
 		c.core.Acquire(now, in.hold.req)
 	case inputCancel, inputExpired:
+		c.idle.remove(in.hold.req)
 		c.core.Cancel(now, in.hold.req)
 	case inputRelease:
+		c.idle.remove(in.hold.req)
 		if !c.core.Release(now, in.hold.req) {
 			in.hold.settle(ErrLost) // the lock was lost before this goroutine received the release
 		}
 	case inputDetach:
+		c.idle.remove(in.hold.req)
 		if !c.core.Detach(now, in.hold.req, string(in.bytes)) {
 			in.hold.settle(ErrLost)
 		}
@@ -338,6 +345,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 }
 
 func (c outlets) Lost(o *Outcome) {
+	c.idle.remove(o.Request)
 	until := c.lostAt()
 	if ends := o.Request.limit.time(); ends != 0 {
 		until = min(until, ends)
@@ -368,6 +376,7 @@ func (c outlets) Outcome(o *Outcome) {
 	switch o.Kind {
 	case OutcomeGranted:
 		h.token, h.limit, h.idle = o.Token, o.Request.limit, o.Request.idling().idle
+		c.idle.add(o.Request)
 		h.slot <- struct{}{}
 	case OutcomeFailed:
 		h.result = o.Err

@@ -80,3 +80,12 @@ func (i *idle) check(now clock.Time) {
 		i.next = min(now.Add(i.quarter()), clock.Time(i.until.Load()))
 	}
 }
+
+// since returns the time since a check has found a new beat, or zero if there was one since.
+func (i *idle) since(now clock.Time) time.Duration {
+	seen, until := i.seen.Load(), i.until.Load() // in this order; see end
+	if until == 0 || i.beats.read() != seen {
+		return 0
+	}
+	return max(now.Sub(clock.Time(until).Add(-i.longest)), 0)
+}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -161,4 +163,112 @@ func TestAnUpgradeEndsWithItsIdleHold(t *testing.T) {
 	b.advance(time.Second)
 	b.turn()
 	b.both(up, hold, OutcomeLost, IdleError{})
+}
+
+// TestIdleHoldsAreListed ends a hold with Idle in each way that there is. Until then it is listed
+// with the time since its last beat, and afterwards nothing of it is kept.
+func TestIdleHoldsAreListed(t *testing.T) {
+	t.Parallel()
+	const idle = 20 * time.Second
+	me, leader := nodeidtest.ID(100), nodeidtest.ID(1)
+	for name, c := range map[string]struct {
+		terms Terms
+		end   func(t *testing.T, w *world, h *Hold)
+	}{
+		"Release":     {Terms{}, func(t *testing.T, _ *world, h *Hold) { _ = h.Release(t.Context()) }},
+		"ReleaseSoon": {Terms{}, func(_ *testing.T, _ *world, h *Hold) { _ = h.ReleaseSoon() }},
+		"Detach":      {Terms{Delay: time.Hour}, func(t *testing.T, _ *world, h *Hold) { _ = h.Detach(t.Context()) }},
+		"Lapse":       {Terms{}, func(_ *testing.T, _ *world, h *Hold) { _ = h.Lapse("why") }},
+		"idle":        {Terms{}, func(*testing.T, *world, *Hold) { time.Sleep(2 * idle) }},
+		"overdue":     {Terms{Longest: 15 * time.Second}, func(*testing.T, *world, *Hold) { time.Sleep(2 * idle) }},
+		"the lease":   {Terms{}, func(_ *testing.T, w *world, _ *Hold) { w.cutOff(); time.Sleep(2 * worldTTL) }},
+		"a doubt": {Terms{Grace: idle / 4}, func(t *testing.T, w *world, h *Hold) {
+			w.cutOff()
+			awaitDoubt(t, h)
+			if list := w.clients[me].IdleHolds(); len(list) != 1 {
+				t.Errorf("in doubt: %+v", list)
+			}
+			time.Sleep(idle / 2)
+		}},
+		"Rebind": {Terms{}, func(_ *testing.T, w *world, _ *Hold) {
+			w.clients[me].Rebind([]byte{1}, []nodeid.Endpoint{{ID: leader}})
+		}},
+		"Close": {Terms{}, func(_ *testing.T, w *world, _ *Hold) { w.clients[me].Close() }},
+		"an upgrade, then Release": {Terms{Modes: []lockfsm.Mode{lockfsm.ModeU}}, func(t *testing.T, w *world, h *Hold) {
+			up := &Hold{}
+			if err := h.upgradeInto(t.Context(), up); err != nil {
+				t.Fatal(err)
+			}
+			if list := w.clients[me].IdleHolds(); len(list) != 1 || list[0].Token != h.Token() {
+				t.Errorf("upgraded: %+v", list)
+			}
+			_ = errors.Join(up.Release(t.Context()), h.Release(t.Context()))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1, leader)
+				defer w.close()
+				w.elect(leader)
+				c.terms.Idle = idle
+				h, err := w.take(me, c.terms)
+				if err != nil {
+					t.Fatal(err)
+				}
+				listed := func(least, most time.Duration) {
+					t.Helper()
+					list := w.clients[me].IdleHolds()
+					if len(list) != 1 || list[0].Idle < least || list[0].Idle > most {
+						t.Fatalf("listed %+v, want one with %v to %v", list, least, most)
+					}
+					if want := (IdleHold{"x", h.Token(), idle, list[0].Idle}); list[0] != want {
+						t.Errorf("listed %+v, want %+v", list[0], want)
+					}
+				}
+				listed(0, 0)
+				time.Sleep(8 * time.Second)
+				listed(8*time.Second, 8*time.Second)
+				h.Beat()
+				listed(0, 0)
+				time.Sleep(6 * time.Second)
+				listed(6*time.Second-idle/4, 6*time.Second)
+				c.end(t, w, h)
+				synctest.Wait()
+				if list, kept := w.clients[me].IdleHolds(), w.clients[me].idle.all; len(list) != 0 || len(kept) != 0 {
+					t.Errorf("afterwards %+v is listed, and %d are kept", list, len(kept))
+				}
+			})
+		})
+	}
+}
+
+// TestAnAbandonedGrantIsNotListed ends the wait of a caller in the turn in which its grant arrives.
+func TestAnAbandonedGrantIsNotListed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		w.elect(nodeidtest.ID(1))
+		c := w.clients[nodeidtest.ID(100)]
+		ctx, cancel := context.WithCancel(t.Context())
+		w.mu.Lock()
+		w.onReply = cancel
+		w.mu.Unlock()
+		for range 50 {
+			h := &Hold{}
+			err := c.AcquireInto(ctx, h, &Request{Key: "x", Terms: &Terms{Idle: time.Minute}})
+			if err == nil {
+				err = h.Release(t.Context())
+			}
+			synctest.Wait()
+			if n := len(c.idle.all); n != 0 {
+				t.Fatalf("%d are kept after %v", n, err)
+			}
+			ctx, cancel = context.WithCancel(t.Context())
+			w.mu.Lock()
+			w.onReply = cancel
+			w.mu.Unlock()
+		}
+		cancel()
+	})
 }

@@ -87,7 +87,8 @@ var otherwise = map[string]string{
 		"cluster/gossip/swim.maxExchangeBytes cluster/gossip/swim.maxExchangeNodes " +
 		"cluster/gossip/swim.maxMemberFields cluster/gossip/swim.maxMemberName cluster/gossip/swim.maxMetaBytes " +
 		"cluster/gossip/swim.maxPacketBytes cluster/voters.maxNamed cluster/voters.maxNotes " +
-		"cmd/mortise.maxBody cmd/mortise.maxKeys cmd/mortise.maxName cmd/mortise.maxRequestID " +
+		"cmd/mortise.maxBody cmd/mortise.maxIdleNoted cmd/mortise.maxIdleShown cmd/mortise.maxKeys " +
+		"cmd/mortise.maxName cmd/mortise.maxRequestID " +
 		"console.maxCommands console.maxDepth console.maxEnds console.maxFound console.maxHolder " +
 		"console.maxLease console.maxMembers console.maxPeeks console.maxQueue console.maxRows " +
 		"console.maxShown console.maxStuck console.maxTop console.maxTrees console.maxWaiters " +
@@ -102,7 +103,7 @@ var otherwise = map[string]string{
 		"internal/tofu.maxName internal/variables.maxLinesBytes keys.maxBytes locker.maxKeyBytes " +
 		"lockfsm.MaxDataBytes lockfsm.MaxFormerBytes lockfsm.MaxKeys lockfsm.MaxProof lockfsm.MaxRecordBytes " +
 		"lockfsm.MaxSettingsBytes lockfsm.MaxValueBytes lockfsm.maxComplaints maxMarkBytes " +
-		"maxSessions maxShownKey raftlog.maxContext raftlog.maxDuplicateBytes " +
+		"maxIdleHolds maxSessions maxShownKey raftlog.maxContext raftlog.maxDuplicateBytes " +
 		"raftlog/storage.maxFormer raftlog/storage.maxFrameBytes raftlog/storage.maxMetaBytes raftlog/storage.maxMetaName " +
 		"raftlog/storage.maxSegmentBytes session.maxAddrBytes session/client.maxHeldKeys " +
 		"shard.maxNamed tick.maxName transport.maxAddr transport.maxDuplicates " +

@@ -25,7 +25,7 @@ func TestEveryInput(t *testing.T) {
 		Counts:    merge(rootCounts, packageCounts),
 		Paths:     pathTrials,
 		Exempt: map[string]string{
-			"MissingVoter.Silent": told,
+			"MissingVoter.Silent": told, "IdleHold.Idle": told, "IdleHold.MaxIdle": told,
 			"Config.Format(verb)": "a verb of package fmt", "Node.Format(_)": "a verb of package fmt",
 			"Lock.Put(revision)": revision, "Node.Put(revision)": revision, "Node.Watch(after)": revision,
 			"stripe.Set.At(i)":                "an index, which the set checks",
@@ -50,7 +50,7 @@ const (
 	revision = "a revision of the group, which is only compared"
 	index    = "an index of a node; a wrong one ends the user's test"
 	waited   = "a number that the user's test waits for"
-	told     = "a part of Health, which programs only read"
+	told     = "a part of Health or Status, which programs only read"
 )
 
 func merge[V any](all ...map[string]V) map[string]V {

@@ -81,13 +81,14 @@ var untried = map[string]string{
 		"transport.packedKept transport.slackBytes transport.spareBytes",
 	shown: "" +
 		"cluster/discovery.maxTroubles cluster/voters.maxNamed cluster/voters.maxNotes " +
+		"cmd/mortise.maxIdleNoted cmd/mortise.maxIdleShown " +
 		"cmd/mortise.topKeys cmd/mortise.waitedFor console.drawWidth console.indent console.longest " +
 		"console.maxCommands console.maxDepth console.maxEnds console.maxFound console.maxLease " +
 		"console.maxMembers console.maxPeeks console.maxQueue console.maxRows console.maxShown " +
 		"console.maxStuck console.maxTop console.maxTrees console.maxWaiters console.queueShown " +
 		"console.shortest console.textWidth internal/replica.maxDiffer internal/replica.maxListQueue " +
 		"internal/replica.maxUnlisted internal/tofu.maxChanges " +
-		"keep.labelledValue lockfsm.maxComplaints maxShownKey session/client.maxHeldKeys " +
+		"keep.labelledValue lockfsm.maxComplaints maxIdleHolds maxShownKey session/client.maxHeldKeys " +
 		"shard.maxNamed",
 	kept: "" +
 		"cluster.maxAddrs cluster.maxLosses cluster.maxRemovedPeers cluster/founding.maxAnswered " +

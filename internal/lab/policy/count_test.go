@@ -18,7 +18,7 @@ const (
 
 	// The most exported fields of the root and of the packages in its signatures, and the most
 	// constants and variables.
-	maxFields, maxConstants = 193, 86
+	maxFields, maxConstants = 198, 86
 )
 
 // tally counts the exported identifiers of one package.

@@ -25,7 +25,7 @@ func IsCore(pkg, file string) bool {
 	case "session/client":
 		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "release.go", "regain.go",
 			"downgrade.go", "upgrade.go", "kept.go", "waiter.go", "part.go", "set.go",
-			"limit.go", "idle.go"}, file)
+			"limit.go", "idle.go", "idleholds.go"}, file)
 	case "session/keeper":
 		return file != "keeper.go"
 	case "cluster", "raftlog":
