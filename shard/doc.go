@@ -17,7 +17,10 @@
 //   - [Shard.Token] rises with every owner of the shard. A resource that refuses lower tokens is
 //     safe even against an owner that has not noticed that it lost the shard.
 //   - A shard changes hands in order: the context of the old owner's function ends, the function
-//     returns, and then the next owner begins.
+//     returns, and then the next owner begins. If the lock was lost, the next owner does not wait
+//     for the function.
+//   - With [Work.MaxIdle], a function that does not call mortise.Beat with its context for that
+//     time loses its shard, at the latest a quarter of that time later, and the shard runs again.
 //   - Each instance gets its share by weight: with equal weights the numbers differ by at most one.
 //     No shard moves from one instance to another unless the first has too many.
 //   - If instances have different Counts, as during a rolling change of the Count, [Work.Report]
@@ -29,7 +32,8 @@
 // # Concurrency
 //
 // The function runs on one goroutine for each shard. Run returns when all of them have ended.
-// Report runs on those goroutines, and on that of Run with the index -1.
+// Report runs on those goroutines, on that of Run with the index -1, and for a function that hangs
+// (see [Work.MaxIdle]) on another one, at once.
 //
 // # Failure
 //
@@ -43,6 +47,11 @@
 // end of its context keeps its shard here, and no other instance runs it; if the lock was lost, it
 // works beside the next owner, and the token protects against that. If a function panics, its shard
 // is released, and the panic ends the process like any other.
+//
+// A function that hangs (see [Work.MaxIdle]) keeps its goroutine until it returns, and Run waits
+// for that too. Since only this instance has too few shards then, its shard most likely runs again
+// here, beside the hung function. Each further function of the shard that hangs here adds one
+// Backoff to the pause before the next.
 //
 // # Limits
 //

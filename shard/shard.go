@@ -41,6 +41,12 @@ type Work struct {
 	// or could not begin. Zero or less means one second. The pause can be longer by some seconds.
 	Backoff time.Duration
 
+	// MaxIdle is mortise.Request.MaxIdle of each shard's lock. A function that has not called
+	// mortise.Beat with its context for that time hangs: the context ends, and the shard runs again,
+	// here or on another instance, even if the function does not return. So a function that waits for
+	// work must beat, too. Zero means no limit.
+	MaxIdle time.Duration
+
 	// Report is called for each error of Run while its context has not ended, for the loss of a
 	// shard's lock, and for each lock that could not be requested. It is called with the index -1
 	// and an error that matches ErrCounts when instances with another Count are there. Nil means
@@ -74,6 +80,9 @@ func (w Work) checked() (Work, error) {
 	case w.Weight < 0 || w.Weight > maxWeight:
 		return w, fmt.Errorf("%w: shard: Work.Weight is %d; want 0 (for 1) to %d", mortise.ErrBadRequest, w.Weight,
 			maxWeight)
+	case w.MaxIdle != 0 && w.MaxIdle < hold.MinIdle:
+		return w, fmt.Errorf("%w: shard: Work.MaxIdle is %v; want 0 (no limit), or %v or more", mortise.ErrBadRequest,
+			w.MaxIdle, hold.MinIdle)
 	}
 	w.Weight = max(w.Weight, 1)
 	if w.Backoff <= 0 {
@@ -101,7 +110,7 @@ func Run(ctx context.Context, node Node, w Work) error {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(id))
 	r := &runner{node: node, work: w, plan: newPlan(w.Name, w.Count, int(hash.Sum32())%w.Count, id),
-		ends: map[int]context.CancelCauseFunc{}, base: context.WithoutCancel(ctx)}
+		ends: map[int]context.CancelCauseFunc{}, hung: map[int]int{}, base: context.WithoutCancel(ctx)}
 	watching, stop := context.WithCancelCause(ctx)
 	var announced sync.WaitGroup
 	announced.Go(func() { stop(presence.Run(watching, node, memberName(w.Name), memberValue(w.Weight, w.Count, id))) })
@@ -122,6 +131,7 @@ type runner struct {
 	mu   sync.Mutex // guards the fields below; never held across a wait
 	plan *plan
 	ends map[int]context.CancelCauseFunc // of the shards that run here
+	hung map[int]int                     // functions of each shard that hang here and have lost it
 }
 
 var errMoved = errors.New("shard: another instance takes this shard")
@@ -162,24 +172,39 @@ func (r *runner) begin(index int) {
 	r.ends[index] = end
 	r.all.Go(func() {
 		var again time.Time
+		hangs := false // guarded by mu
 		defer func() {
 			end(nil)
 			r.mu.Lock()
 			defer r.mu.Unlock()
+			if hangs {
+				r.hung[index]--
+				return
+			}
 			r.plan.ended(index, again)
 			delete(r.ends, index)
 		}()
-		if failed := r.own(ctx, index); failed {
+		failed := r.own(ctx, index, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			hangs = true
+			// The shard runs again without a wait for this function. With each further function that hangs
+			// it begins here later, so that their number grows slowly.
+			r.plan.ended(index, time.Now().Add(time.Duration(r.hung[index])*r.work.Backoff))
+			delete(r.ends, index)
+			r.hung[index]++
+		})
+		if failed {
 			again = time.Now().Add(r.work.Backoff)
 		}
 	})
 }
 
 // own runs the function for a shard, if its lock is free. It reports whether the next try must
-// wait.
-func (r *runner) own(ctx context.Context, index int) (failed bool) {
+// wait. If the function hangs, own calls hung, and returns when the function does.
+func (r *runner) own(ctx context.Context, index int, hung func()) (failed bool) {
 	lock, err := r.node.Acquire(ctx, mortise.Request{
-		Key: shardKey(r.work.Name, index), Try: true, Labels: shown.Purpose(shown.Job),
+		Key: shardKey(r.work.Name, index), Try: true, MaxIdle: r.work.MaxIdle, Labels: shown.Purpose(shown.Job),
 	})
 	switch {
 	case errors.Is(err, mortise.ErrHeld) || err != nil && ctx.Err() != nil:
@@ -188,13 +213,24 @@ func (r *runner) own(ctx context.Context, index int) (failed bool) {
 		r.work.Report(index, err)
 		return true
 	}
-	over, err := hold.Use(ctx, lock, func(ctx context.Context, lock *mortise.Lock) error {
-		return r.work.Run(ctx, Shard{Index: index, Token: lock.Token()})
+	reported := false
+	over, err := hold.Use(ctx, lock, func(ctx context.Context, lock *mortise.Lock) (err error) {
+		run := func() { err = r.work.Run(ctx, Shard{Index: index, Token: lock.Token()}) }
+		if r.work.MaxIdle == 0 {
+			run()
+			return err
+		}
+		hold.Watch(lock, func(why error) {
+			hung()
+			r.work.Report(index, why)
+			reported = true
+		}, run)
+		return err
 	})
 	switch {
 	case over == nil && err != nil:
 		r.work.Report(index, err)
-	case errors.Is(over, mortise.ErrLost):
+	case errors.Is(over, mortise.ErrLost) && !reported:
 		r.work.Report(index, over)
 	}
 	return over == nil

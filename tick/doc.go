@@ -70,6 +70,10 @@
 //     and runs the tick if it may still begin. If another instance must then run the job, set Late
 //     above SessionTTL: 15 s or more with the default of 10 s. If a job must not be repeated, set
 //     Late to a short time: the tick is then usually skipped after a crash.
+//   - The job hangs: with [Job.MaxIdle] it has not called mortise.Beat with its context for that
+//     time. It loses its locks up to a quarter of that time later, and another instance runs the
+//     tick if it may still begin. If another instance must then run the job, set Late above 1.25
+//     MaxIdle.
 //   - Clocks differ by more than Skew, and the tick is not recorded or its record has been dropped.
 //     Tokens do not protect against this.
 //
@@ -79,6 +83,11 @@
 // T+Late, or if the instance with the lock of the tick crashes and no other instance gets that lock
 // in time. A tick whose job fails is not repeated; [Job.Report] gets the error. A panic of the job
 // reaches the caller of Run.
+//
+// A job that hangs and has no MaxIdle keeps its lock as long as its process lives, so that no
+// instance runs a later tick. With MaxIdle the other instances run the later ticks. The instance of
+// the job takes part again when the job has returned, and Report gets the error then. A tick's own
+// lock has no MaxIdle: only the time in the job counts, and not the wait until T+Late+Skew.
 //
 // If a wall clock is set forward, ticks are skipped. If it is set back by more than Skew, Run
 // continues with the ticks of the new time, and may repeat a tick that is not recorded. Run reads

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/hold"
 )
 
 const (
@@ -39,6 +40,12 @@ type Job struct {
 
 	// Skew is the largest difference between the wall clocks of two instances. Zero means 5 s.
 	Skew time.Duration
+
+	// MaxIdle is mortise.Request.MaxIdle of the job's lock. A job that has not called mortise.Beat
+	// with its context for that time hangs: the context ends, and another instance can run the tick
+	// again, if it may still begin, and the next ticks. This instance runs none until the job has
+	// returned. Zero means no limit. MaxIdle needs a locker with the method Acquire of *mortise.Node.
+	MaxIdle time.Duration
 
 	// Report is called with the result of each tick of this instance. The error is nil if Run
 	// returned nil and no lock was lost. Otherwise, if the job ran, it contains the error of Run
@@ -79,6 +86,8 @@ func (j Job) withDefaults() (Job, error) {
 	fault(j.Run == nil, "Job.Run is nil")
 	fault(j.Late < 0, "Job.Late is %v: must not be negative", j.Late)
 	fault(j.Skew < 0, "Job.Skew is %v: must not be negative", j.Skew)
+	fault(j.MaxIdle != 0 && j.MaxIdle < hold.MinIdle, "Job.MaxIdle is %v: must be 0 (no limit), or at least %v", j.MaxIdle,
+		hold.MinIdle)
 	if j.Late == 0 {
 		j.Late = defaultLate
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/hold"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/locker"
 )
@@ -19,9 +20,14 @@ const (
 
 var errOver = errors.New("tick: the tick is over")
 
+// acquirer acquires locks by requests. Run uses it instead of Do if the locker has it, as
+// *mortise.Node has.
+type acquirer = locker.Acquirer[mortise.Request, *mortise.Lock]
+
 // Run runs a job once per tick, on one of the instances that call it. locks is usually a
-// *mortise.Node. If it is also a [Store], Run records finished ticks in it. A failing job does not
-// end Run. Run returns one of these:
+// *mortise.Node. If it is also a [Store], Run records finished ticks in it. If it has the method
+// Acquire of a node, Run calls that and not Do. A failing job does not end Run. Run returns one of
+// these:
 //
 //   - the cause of the end of ctx
 //   - nil when the schedule has ended
@@ -39,14 +45,17 @@ func Run(ctx context.Context, locks locker.Locker, job Job) error {
 	if locks == nil {
 		return errors.New("tick: the locker is nil")
 	}
+	if _, is := locks.(acquirer); !is && job.MaxIdle != 0 {
+		return fmt.Errorf("tick: Job.MaxIdle needs the method Acquire of *mortise.Node, and the locker is a %T", locks)
+	}
 	r := &runner{locks: locks, finished: finishedOf(locks, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
 	// No other runner requests this lock. The lock's context ends when the node leaves, even if the
 	// next tick is hours away.
-	presence := job.Name + "/run/" + rand.Text()
+	presence := mortise.Request{Key: job.Name + "/run/" + rand.Text(), Labels: shown.Purpose(shown.Tick)}
 	for {
 		var ended error
-		err := r.do(ctx, presence, shown.Tick, func(ctx context.Context, _ mortise.Token) error {
+		err := r.do(ctx, presence, func(ctx context.Context, _ held) error {
 			ended = r.loop(ctx)
 			return nil
 		})
@@ -69,6 +78,12 @@ func busy(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
 		errors.Is(err, mortise.ErrNotReady) ||
 		errors.Is(err, mortise.ErrNoRoom)
+}
+
+// held is a lock while it is held.
+type held struct {
+	token mortise.Token
+	lock  *mortise.Lock // nil if the locker is no acquirer
 }
 
 type runner struct {
@@ -103,9 +118,8 @@ func (r *runner) loop(ctx context.Context) error {
 }
 
 func (r *runner) attend(ctx context.Context, w window) error {
-	had, err := r.within(ctx, r.job.Name+"/"+w.name(), shown.Tick, w, func(held context.Context, _ mortise.Token) {
-		r.hold(held, w)
-	})
+	tick := mortise.Request{Key: r.job.Name + "/" + w.name(), Labels: shown.Purpose(shown.Tick)}
+	had, err := r.within(ctx, tick, w, func(ctx context.Context, h held) { r.hold(ctx, h, w) })
 	switch {
 	case had, ctx.Err() != nil:
 		return nil
@@ -122,12 +136,12 @@ func (r *runner) attend(ctx context.Context, w window) error {
 
 // hold is called with the lock of a tick. It runs the job, unless the tick is recorded as finished,
 // and then keeps the lock.
-func (r *runner) hold(held context.Context, w window) {
-	asking, cancel := context.WithTimeout(held, max(0, w.over.Sub(r.now())))
+func (r *runner) hold(ctx context.Context, h held, w window) {
+	asking, cancel := context.WithTimeout(ctx, max(0, w.over.Sub(r.now())))
 	recorded, err := r.finished.has(asking, w)
 	cancel()
 	switch {
-	case held.Err() != nil:
+	case ctx.Err() != nil:
 		return
 	case err != nil: // the record cannot be read: leave the tick to another instance
 		r.plan.pass(w.at)
@@ -135,26 +149,35 @@ func (r *runner) hold(held context.Context, w window) {
 		return
 	case recorded:
 		r.plan.attended(w.at)
-	case !r.work(held, w):
+	case !r.work(ctx, h, w):
 		return
 	default:
 		until := time.Now().Add(max(0, w.free.Sub(r.now()))).Add(recording)
-		writing, cancel := context.WithDeadline(context.WithoutCancel(held), until)
+		writing, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
 		recorded = r.finished.add(writing, w)
 		cancel()
 	}
-	r.keep(held, w, recorded)
+	r.keep(ctx, w, recorded)
 }
 
 // work runs the job under the lock of the job and reports the result. It returns whether the tick
-// is finished and must not run again.
-func (r *runner) work(ctx context.Context, w window) (done bool) {
+// is finished and must not run again. If the job hangs, work unlocks the tick, so that another
+// instance can run it. The lock of the tick has no MaxIdle: this instance waits under it, too.
+func (r *runner) work(ctx context.Context, tick held, w window) (done bool) {
 	var token mortise.Token
 	var result error
-	ran, err := r.within(ctx, r.job.Name, shown.Job, w, func(held context.Context, t mortise.Token) {
-		token, result = t, r.job.Run(held, r.tick(w, t))
-		done = result == nil || held.Err() == nil
-		result = causeText(held, result)
+	request := mortise.Request{Key: r.job.Name, MaxIdle: r.job.MaxIdle, Labels: shown.Purpose(shown.Job)}
+	ran, err := r.within(ctx, request, w, func(ctx context.Context, h held) {
+		run := func() {
+			token, result = h.token, r.job.Run(ctx, r.tick(w, h.token))
+			done = result == nil || ctx.Err() == nil
+			result = causeText(ctx, result)
+		}
+		if r.job.MaxIdle == 0 {
+			run()
+			return
+		}
+		hold.Watch(h.lock, func(error) { _ = tick.lock.UnlockSoon() }, run)
 	})
 	switch {
 	case ran:
@@ -170,22 +193,22 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 	return done
 }
 
-// A call of r.within locks key. If the lock is granted before w.over, it runs fn under this lock.
+// A call of r.within requests a lock. If it is granted before w.over, it runs fn under this lock.
 // It reports whether fn ran. If fn did not run, the error is errOver or the error of the locker.
 // A loss of the lock after fn has returned is ignored.
-func (r *runner) within(ctx context.Context, key, what string, w window,
-	fn func(context.Context, mortise.Token)) (ran bool, err error) {
+func (r *runner) within(ctx context.Context, q mortise.Request, w window,
+	fn func(context.Context, held)) (ran bool, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(w.over.Sub(r.now()), func() { cancel(errOver) })
 	defer timer.Stop()
-	err = r.do(waiting, key, what, func(held context.Context, token mortise.Token) error {
+	err = r.do(waiting, q, func(ctx context.Context, h held) error {
 		if timer.Stop() && r.now().Before(w.over) { // a suspended machine delays timers
 			ran = true
 			// Do not wait for the confirmation of the release, which may take long without a
 			// majority.
 			defer cancel(nil)
-			fn(held, token)
+			fn(ctx, h)
 		}
 		return nil
 	})
@@ -198,14 +221,16 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	return false, err
 }
 
-// A call of r.do locks key and runs fn. If the locker is a node, the lock has a label with its
-// purpose.
-func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
-	node, is := r.locks.(*mortise.Node)
+// A call of r.do acquires a lock and runs fn. If the locker is no acquirer, only the key of the
+// request counts.
+func (r *runner) do(ctx context.Context, q mortise.Request, fn func(context.Context, held) error) (err error) {
+	node, is := r.locks.(acquirer)
 	if !is {
-		return r.locks.Do(ctx, key, fn)
+		return r.locks.Do(ctx, q.Key, func(ctx context.Context, token mortise.Token) error {
+			return fn(ctx, held{token: token})
+		})
 	}
-	lock, err := node.Acquire(ctx, mortise.Request{Key: key, Labels: shown.Purpose(what)})
+	lock, err := node.Acquire(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -214,22 +239,22 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 			err = unlock
 		}
 	}()
-	return fn(lock.Context(ctx), lock.Token())
+	return fn(lock.Context(ctx), held{lock.Token(), lock})
 }
 
 // keep holds the lock of a finished tick until w.free, so that other instances need not read the
 // record. If its context ends earlier, keep returns at once if the tick is recorded, the lock is
-// lost or the node is closed. Otherwise it still waits until w.free.
-func (r *runner) keep(held context.Context, w window, recorded bool) {
-	sleep(held, w.free.Sub(r.now()))
+// lost or was unlocked, or the node is closed. Otherwise it still waits until w.free.
+func (r *runner) keep(ctx context.Context, w window, recorded bool) {
+	sleep(ctx, w.free.Sub(r.now()))
 	if recorded {
 		return
 	}
-	if cause := context.Cause(held); cause == nil || errors.Is(cause, mortise.ErrLost) ||
-		errors.Is(cause, mortise.ErrClosed) {
+	if cause := context.Cause(ctx); cause == nil || errors.Is(cause, mortise.ErrLost) ||
+		errors.Is(cause, mortise.ErrUnlocked) || errors.Is(cause, mortise.ErrClosed) {
 		return
 	}
-	sleep(context.WithoutCancel(held), w.free.Sub(r.now()))
+	sleep(context.WithoutCancel(ctx), w.free.Sub(r.now()))
 }
 
 func (r *runner) tick(w window, token mortise.Token) Tick {

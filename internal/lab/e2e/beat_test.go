@@ -3,13 +3,18 @@ package e2e
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/election"
 	"github.com/mortise-lock/mortise/internal/lab/slow"
+	"github.com/mortise-lock/mortise/shard"
+	"github.com/mortise-lock/mortise/tick"
 )
 
 // TestAHoldLastsAsLongAsTheWorkMoves beats for a lock in each way that there is, for longer than
@@ -172,6 +177,190 @@ func TestAHungLeaderIsFollowed(t *testing.T) {
 		wantIs(t, first.Resign(t.Context()), mortise.ErrLost)
 		if err := errors.Join(second.Err(), second.Resign(t.Context())); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestAHungTickIsFollowed lets the job of a tick hang, after some beats, on the instance that got
+// the tick. Another instance must run the same tick between 1 and 1.25 times MaxIdle after the last
+// Beat, and the tick is then recorded, so that no third run follows. The next ticks run, too.
+func TestAHungTickIsFollowed(t *testing.T) {
+	slow.UnderRace(t)
+	const idle = time.Minute
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		const every = 10 * time.Minute
+		time.Sleep(time.Until(time.Now().Truncate(every).Add(every - time.Minute)))
+		type run struct {
+			at, tick time.Time
+			token    mortise.Token
+		}
+		runs, reports := make(chan run, 10), make(chan error, 10)
+		var second atomic.Bool
+		lastBeat, goOn := make(chan time.Time, 1), make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 3)
+		for i := range 3 {
+			job := tick.Job{Name: "report", Schedule: tick.Every(every), Late: every / 2, MaxIdle: idle}
+			job.Run = func(ctx context.Context, k tick.Tick) error {
+				runs <- run{time.Now(), k.Time, k.Token}
+				if second.Swap(true) {
+					return nil
+				}
+				for range 4 {
+					time.Sleep(idle * 4 / 5)
+					mortise.Beat(ctx)
+				}
+				lastBeat <- time.Now()
+				<-goOn
+				return context.Cause(ctx)
+			}
+			job.Report = func(_ tick.Tick, err error) { reports <- err }
+			go func() { ended <- tick.Run(ctx, f.nodes[i], job) }()
+		}
+		hung := <-runs
+		next := <-runs
+		if took := next.at.Sub(<-lastBeat); took < idle || took > idle*5/4+100*time.Millisecond {
+			t.Errorf("the next run begins %v after the last Beat", took)
+		}
+		if !next.tick.Equal(hung.tick) || next.token <= hung.token {
+			t.Errorf("after %+v it is %+v", hung, next)
+		}
+		if err := <-reports; err != nil {
+			t.Errorf("the second run reports %v", err)
+		}
+		if later := <-runs; !later.tick.Equal(hung.tick.Add(every)) {
+			t.Errorf("the third run is of %v, after two of %v", later.tick, hung.tick)
+		}
+		if err := <-reports; err != nil {
+			t.Errorf("the third run reports %v", err)
+		}
+		close(goOn)
+		if err := <-reports; !errors.Is(err, mortise.ErrLost) || !strings.Contains(err.Error(), "called Beat") {
+			t.Errorf("the hung job reports %v", err)
+		}
+		stop()
+		for range 3 {
+			wantIs(t, <-ended, context.Canceled)
+		}
+	})
+}
+
+// TestAHungShardIsFollowed lets the function of one shard of six hang, after many beats. The shard
+// must run again between 1 and 1.25 times MaxIdle after the last Beat, with a higher token, and the
+// loss is reported at once. The other shards, whose functions beat, must not move.
+func TestAHungShardIsFollowed(t *testing.T) {
+	slow.UnderRace(t)
+	const idle = time.Minute
+	type run struct {
+		at time.Time
+		shard.Shard
+	}
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		ctx, stop := context.WithCancel(t.Context())
+		hang, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 3)
+		runs, reports := make(chan run, 100), make(chan error, 100)
+		works := func(ctx context.Context, s shard.Shard) error {
+			runs <- run{time.Now(), s}
+			hangs := hang
+			if s.Index != 4 {
+				hangs = nil
+			}
+			for {
+				select {
+				case <-time.After(idle / 2):
+					mortise.Beat(ctx)
+				case <-hangs:
+					mortise.Beat(ctx)
+					<-goOn
+					return context.Cause(ctx)
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		}
+		for i := range 3 {
+			go func() {
+				ended <- shard.Run(ctx, f.nodes[i], shard.Work{Name: "orders", Count: 6, MaxIdle: idle, Run: works,
+					Report: func(_ int, err error) { reports <- err }})
+			}()
+		}
+		time.Sleep(2 * time.Minute)
+		last := map[int]run{}
+		for range len(runs) {
+			r := <-runs
+			last[r.Index] = r
+		}
+		hang <- struct{}{}
+		hung := time.Now()
+		next := <-runs
+		if took := next.at.Sub(hung); took < idle || took > idle*5/4+100*time.Millisecond {
+			t.Errorf("the shard runs again %v after the last Beat", took)
+		}
+		if next.Index != 4 || next.Token <= last[4].Token {
+			t.Errorf("after %+v it is %+v", last[4], next)
+		}
+		time.Sleep(2 * time.Minute)
+		close(goOn)
+		time.Sleep(2 * time.Minute)
+		if len(runs) > 0 {
+			t.Errorf("%+v runs, too", <-runs)
+		}
+		if err := <-reports; !errors.Is(err, mortise.ErrLost) || !strings.Contains(err.Error(), "called Beat") ||
+			len(reports) > 0 {
+			t.Errorf("reported %v and %d more", err, len(reports))
+		}
+		stop()
+		for range 3 {
+			wantIs(t, <-ended, context.Canceled)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestAStatusHasTheIdleTimes compares the locks with MaxIdle that a status lists: those of all
+// sessions of the instance, those that end first before the others, and no more than 100.
+func TestAStatusHasTheIdleTimes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		n := f.nodes[0]
+		wants := func(want ...mortise.IdleHold) {
+			t.Helper()
+			got := n.Status().Idle
+			for i := range got {
+				got[i].Idle = got[i].Idle.Round(time.Second)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("the status lists %+v, want %+v", got, want)
+			}
+		}
+		plain := f.acquire(0, mortise.Request{Key: "plain"})
+		wants()
+		long := f.acquire(0, mortise.Request{Key: "long", MaxIdle: time.Minute})
+		other := f.session(0, 2*time.Second)
+		short, err := other.Acquire(t.Context(), mortise.Request{Key: "short", MaxIdle: 40 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(25 * time.Second)
+		long.Beat()
+		wants(mortise.IdleHold{Key: "short", Token: short.Token(), MaxIdle: 40 * time.Second, Idle: 25 * time.Second},
+			mortise.IdleHold{Key: "long", Token: long.Token(), MaxIdle: time.Minute})
+		time.Sleep(6 * time.Second)
+		short.Beat()
+		time.Sleep(15 * time.Second) // the Beat of long was found 30 s after its grant, that of short after 40 s
+		wants(mortise.IdleHold{Key: "short", Token: short.Token(), MaxIdle: 40 * time.Second, Idle: 6 * time.Second},
+			mortise.IdleHold{Key: "long", Token: long.Token(), MaxIdle: time.Minute, Idle: 16 * time.Second})
+		unlock(t, plain)
+		unlock(t, long)
+		unlock(t, short)
+		wants()
+		for i := range 101 {
+			f.acquire(0, mortise.Request{Key: strconv.Itoa(i), MaxIdle: time.Hour})
+		}
+		if all := n.Status().Idle; len(all) != 100 || all[0].Key != "0" || all[99].Key != "99" {
+			t.Errorf("of 101 locks the status lists %d: %+v", len(all), all)
 		}
 	})
 }

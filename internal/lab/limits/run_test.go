@@ -118,6 +118,44 @@ var runDurations = map[string]func(*testing.T, time.Duration){
 			}
 		})
 	},
+	"shard.Work.MaxIdle": func(t *testing.T, d time.Duration) {
+		bubble(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			runs := make(chan bool, 1000)
+			err := shard.Run(ctx, ready(t), shard.Work{Name: "s", Count: 1, MaxIdle: d,
+				Run: func(ctx context.Context, _ shard.Shard) error { runs <- true; <-ctx.Done(); return nil }})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				limits.Refused(t, err, "MaxIdle")
+			} else if n := len(runs); (n == 1) != (d == 0 || d > 50*time.Second) {
+				t.Errorf("with %v the function ran %d times in a minute", d, n)
+			}
+		})
+	},
+	"tick.Job.MaxIdle": func(t *testing.T, d time.Duration) {
+		bubble(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 115*time.Second)
+			defer cancel()
+			runs, ended := 0, false // the context of the first job, which does not beat
+			err := tick.Run(ctx, ready(t), tick.Job{Name: "job", Schedule: tick.Every(time.Minute), MaxIdle: d,
+				Run: func(ctx context.Context, _ tick.Tick) error {
+					if runs++; runs > 1 {
+						return nil
+					}
+					select {
+					case <-ctx.Done():
+						ended = true
+					case <-time.After(50 * time.Second):
+					}
+					return nil
+				}})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				limits.Refused(t, err, "MaxIdle")
+			} else if ended != (d > 0 && d < 50*time.Second) {
+				t.Errorf("with %v the context of a job that does not beat has ended: %v", d, ended)
+			}
+		})
+	},
 	"election.Options.JeopardyGrace": func(t *testing.T, d time.Duration) {
 		bubble(t, func(t *testing.T) {
 			_, err := election.New(ready(t), "e", election.Options{JeopardyGrace: d}).Campaign(t.Context(), "")
