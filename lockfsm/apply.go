@@ -87,6 +87,9 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		m.takeRevisions(c, res)
 	case Refuse:
 		m.refuseLater(c, res)
+	case Lead:
+		m.noteLead(c)
+		res.Code = Done
 	default:
 		res.Code = m.later()
 	}

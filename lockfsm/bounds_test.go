@@ -34,6 +34,7 @@ func TestCommandsAtTheirBounds(t *testing.T) {
 		"a Lapse":    {Kind: Lapse, Session: 1, Number: 1, Token: 5},
 		"a SetValue": {Kind: SetValue, Key: "a", Number: 1, Token: 1, Seq: 1},
 		"an Evict":   {Kind: Evict, Key: "a", Token: 1},
+		"a Lead":     {Kind: Lead, Record: []byte("r")},
 	} {
 		limits.AtMost(t, "MaxValueBytes of "+name, MaxValueBytes, func(n int) bool { return value(c, n) })
 	}

@@ -8,7 +8,7 @@ import (
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
 // Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,
-// Adopt, Evict, Put, SetValue, Reserve and Refuse, which only the leader may send.
+// Adopt, Evict, Put, SetValue, Reserve, Refuse and Lead, which only the leader may send.
 type Kind uint8
 
 const (
@@ -85,6 +85,9 @@ const (
 	// mode of each key must exclude all that the new mode excludes. The hold keeps its place and its
 	// token, and the requests directly behind it that fit now are granted. Its upgrade ends.
 	Downgrade Kind = 22
+	// Lead records that an operator has the leadership moved. It adds an event to the audit log and
+	// changes nothing else. Record and Value are By and Reason of the event.
+	Lead Kind = 23
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
@@ -282,6 +285,8 @@ func (k Kind) String() string {
 		return "lapse"
 	case Downgrade:
 		return "downgrade"
+	case Lead:
+		return "lead"
 	}
 	return k.laterName()
 }

@@ -226,6 +226,9 @@ func (r *reader) fields(v *view) {
 		v.count = uint32(r.positive(MaxReserved, "count"))
 	case Refuse:
 		v.proof = r.proof()
+	case Lead:
+		v.record = r.bytes(r.positive(MaxRecordBytes, "record"), "record")
+		v.value = r.bytes(r.positive(MaxValueBytes, "value"), "value")
 	case Downgrade:
 		r.modes(v, int(r.positive(MaxKeys, "modes")))
 	case Born, EndGrace, Leaving, Close, Release, Cancel:

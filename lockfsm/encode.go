@@ -37,6 +37,7 @@ import "encoding/binary"
 //	setvalue  opener | token | seq | length, key | length, value
 //	reserve   count
 //	refuse    count | per place: session | number | index of the key (1 byte)
+//	lead      length, record | length, value
 //	downgrade count | a mode (1 byte) per key
 //	others    nothing
 //
@@ -136,6 +137,8 @@ func (c Command) appendFields(b []byte) []byte {
 		return c.appendModes(binary.AppendUvarint(b, uint64(len(c.Modes))))
 	case Detach:
 		return appendString(b, c.Value)
+	case Lead:
+		return appendString(appendString(b, c.Record), c.Value)
 	case Adopt:
 		b = binary.AppendUvarint(b, uint64(c.TTL))
 		b = binary.AppendUvarint(binary.AppendUvarint(b, c.SessionBytes), c.GroupBytes)

@@ -27,6 +27,9 @@ const (
 	// Upgraded: a hold of Key began, with Token, that upgrades the upgradable hold of Key. The
 	// upgradable hold goes on.
 	Upgraded EventKind = 7
+	// Moved: an operator had the leadership moved. The event is only in the audit log. It has no key
+	// and no hold, and no Cause.
+	Moved EventKind = 8
 )
 
 // Event is one change of one key. A change of a request for several keys is one event for each of
@@ -48,7 +51,7 @@ type Event struct {
 
 // How has the fields that only some events have.
 type How struct {
-	// By and Reason are set by an eviction, and by an Expire with a Cause. A Detach with a Value and a
+	// By and Reason are set by an eviction, by a Lead, and by an Expire with a Cause. A Detach with a Value and a
 	// Lapse set only Reason, and a resumption only By.
 	By, Reason []byte
 	Data       Data
@@ -141,7 +144,7 @@ func (r *eventLog) next(past uint64) *loggedEvent {
 // Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.history.position(m.history.past) }
 
-// Since returns the first events after the position `after` whose keys begin with one of the
+// Since returns the first events of keys after the position `after` whose keys begin with one of the
 // prefixes. It returns at most `most` events, and searches at most eventsSearched. upTo is the last
 // searched position. ok is false if the next event is no longer in the log, or if the position is
 // not of this group.
@@ -157,7 +160,7 @@ func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, up
 			return events, m.history.position(number - 1), true
 		}
 		m.visit(1)
-		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.key) {
+		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.key) && h.what != Moved {
 			events = append(events, m.history.event(h, number))
 		}
 	}
@@ -168,6 +171,14 @@ func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, up
 // resumption of the hold of a session that is not gone.
 func audited(cause Cause, how *How) bool {
 	return cause == Expired || cause == Evicted || early(cause) || cause == Resumed && how != nil
+}
+
+// audits reports whether the audit log can have the event.
+func (e *Event) audits() bool {
+	if e.What == Moved {
+		return e.Cause == 0 && e.How != nil
+	}
+	return audited(e.Cause, e.How) && e.explained() && (e.What == Ended || e.What == Left)
 }
 
 // explained reports whether the field How of an event in the audit log is valid: an eviction and an
@@ -285,7 +296,8 @@ func (r *auditLog) remove(at int) {
 }
 
 // Ends returns the audit log, the oldest event first: the last 256 holds that ended, or lost their
-// holder, by force or by expiry, or that another session resumed although theirs was not gone. Each
+// holder, by force or by expiry, or that another session resumed although theirs was not gone, and
+// moves of the leadership by an operator, which are of the sessions without a capability. Each
 // capability has a part of the log: when it is full, a further event replaces the oldest one of the
 // capability that has the most events.
 func (m *Machine) Ends() []Event {

@@ -63,6 +63,15 @@ func (m *Machine) noteModes(e *entry, before []Part) {
 
 func (m *Machine) noteData(l *lock, d Data) { m.note(Part{Key: l.key}, nil, Wrote, 0, &How{Data: d}) }
 
+// noteLead adds an event about the leadership, which has no key and no hold.
+func (m *Machine) noteLead(c *view) {
+	m.bump()
+	how := &How{By: copied(c.record), Reason: copied(c.value)}
+	h := m.history.next()
+	*h = loggedEvent{how: how, wallUnixMS: m.wallUnixMS, what: Moved}
+	m.history.audit.add(m.history.event(h, m.history.past), party{})
+}
+
 // note adds an event about a part of e's request, or about the data of a key if e is nil.
 func (m *Machine) note(p Part, e *entry, what EventKind, cause Cause, how *How) {
 	h := m.history.next()

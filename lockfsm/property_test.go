@@ -83,6 +83,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		Lapse:    append(ofSession, Done, Finished),
 		Put:      append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
 		Reserve:  append(everyone, TooEarly),
+		Lead:     everyone,
 		Refuse:   {NotBorn, Unsupported, NoSession, Finished},
 		SetValue: {Done, NotHeld, OverSessionBudget},
 		Detach:   append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),

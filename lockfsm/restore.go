@@ -87,25 +87,28 @@ func (m *Machine) restoreGroup(r *reader) {
 }
 
 func (m *Machine) restoreEvents(r *reader) {
-	const least = 12 // no event has fewer bytes
+	const least = 8 // no event has fewer bytes
 	first := uint64(m.charter.firstRevision())
 	m.history.restored(r.max(uint64(maxRevision)-first, "events"))
 	position := first
 	for range r.count(least, "ends") {
 		before, of := position, r.party()
 		position = r.sum(before, m.Position(), "end")
-		e := Event{Position: position, What: EventKind(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end")),
-			Part: r.part()}
-		e.Token, e.Session = Token(r.sum(first, uint64(m.rev), "end's token")),
-			SessionID(r.sum(first, uint64(m.rev), "end's session"))
+		e := Event{Position: position, What: EventKind(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end"))}
+		if e.What != Moved {
+			e.Part = r.part()
+			e.Token, e.Session = Token(r.sum(first, uint64(m.rev), "end's token")),
+				SessionID(r.sum(first, uint64(m.rev), "end's session"))
+		}
 		e.WallUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), uint64(m.wallUnixMS), "time of the end"))
-		e.Record = copied(r.bytes(r.max(MaxRecordBytes, "record"), "record"))
+		if e.What != Moved {
+			e.Record = copied(r.bytes(r.max(MaxRecordBytes, "record"), "record"))
+		}
 		if r.flags(1, "end") == 1 {
 			e.How = &How{By: copied(r.bytes(r.max(MaxRecordBytes, "by"), "by")),
 				Reason: copied(r.bytes(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
-		if position == before || !audited(e.Cause, e.How) || !e.explained() ||
-			e.What != Ended && e.What != Left || len(m.history.audit.ends) == endsKept {
+		if position == before || !e.audits() || len(m.history.audit.ends) == endsKept {
 			r.fail("end")
 		}
 		if r.fault != "" {

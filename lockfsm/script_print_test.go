@@ -85,10 +85,13 @@ func (s *script) told(events []Event) string {
 	var b strings.Builder
 	for _, e := range events {
 		fmt.Fprintf(&b, "%d: %s ", e.Position-s.m.history.position(0), e.Key)
-		what := []string{"", "held", "free", "left", "written", "valued", "lowered", "upgraded"}[e.What]
+		what := []string{"", "held", "free", "left", "written", "valued", "lowered", "upgraded",
+			"the lead is moved"}[e.What]
 		switch {
 		case e.What == Wrote:
 			fmt.Fprintf(&b, "%s %q", what, e.How.Data.Value)
+		case e.What == Moved:
+			b.WriteString(what)
 		default:
 			fmt.Fprintf(&b, "%s token %d of %s,%s", what, s.rev(uint64(e.Token)), s.label(e.Session), spelledPart(&e))
 			if e.Cause != 0 {

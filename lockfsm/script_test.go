@@ -130,7 +130,7 @@ func (s *script) apply(term uint64, c Command) string {
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
-	for k := Stamp; k <= Downgrade; k++ {
+	for k := Stamp; k <= Lead; k++ {
 		kinds[k.String()] = k
 	}
 	c.Kind = kinds[name]
@@ -158,6 +158,8 @@ func (s *script) command(name string, a *arguments) Command {
 	case SetValue:
 		c.Key, c.Value, c.Seq = a.word(), []byte(a.value("value", "")), a.number("seq", 1)
 		c.Token = Token(a.number("token", 0) + uint64(s.m.charter.firstRevision()))
+	case Lead:
+		c.Record, c.Value = []byte(a.value("by", "")), []byte(a.value("reason", ""))
 	case Reserve:
 		c.Count = uint32(a.number("count", 1))
 	case Adopt:

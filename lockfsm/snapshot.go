@@ -37,6 +37,7 @@ import (
 //	  mode (1 byte), and of permits: permits, of | 1 if it is a tree, else 0 (1 byte) |
 //	  token - first revision | session - first revision | wall stamp - founded |
 //	  length, record | flags (1 byte: 1 the next two) | length, by | length, reason
+//	  (Moved has none from the key to the session, and no record)
 //	what later versions of the rules add, if they are in force
 //	CRC32C of all that (4 bytes, little endian)
 
@@ -182,10 +183,14 @@ func (m *Machine) appendTail(b []byte) []byte {
 		b = m.history.audit.ends[i].of.append(b)
 		b = append(binary.AppendUvarint(b, e.Position-before), byte(e.What), byte(e.Cause))
 		before = e.Position
-		b = appendPart(b, &e.Part)
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Token)-first), uint64(e.Session)-first)
+		if e.What != Moved {
+			b = appendPart(b, &e.Part)
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Token)-first), uint64(e.Session)-first)
+		}
 		b = binary.AppendUvarint(b, uint64(e.WallUnixMS-m.charter.FoundedUnixMS))
-		b = append(binary.AppendUvarint(b, uint64(len(e.Record))), e.Record...)
+		if e.What != Moved {
+			b = append(binary.AppendUvarint(b, uint64(len(e.Record))), e.Record...)
+		}
 		if e.How == nil {
 			b = append(b, 0)
 			continue

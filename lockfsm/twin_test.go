@@ -498,6 +498,8 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 			r.Token, r.Last = Token(t.rev+1), Token(last)
 			t.rev = last
 		}
+	case Lead:
+		t.tick()
 	case Refuse: // in the workload no request is in a deadlock
 		r.Code = NoSession
 		if s := t.session(c.Session); s != nil {

@@ -20,7 +20,7 @@ func TestKindsArePinned(t *testing.T) {
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
 		Release: 11, Cancel: 12,
 		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17, SetValue: 18, Reserve: 19, Refuse: 20,
-		Lapse: 21, Downgrade: 22,
+		Lapse: 21, Downgrade: 22, Lead: 23,
 	}
 	if RulesVersion >= marksVersion {
 		want[markKind] = 200
@@ -118,6 +118,7 @@ func everyKind() []Command {
 			Rights: rightsText("read a", "force a")},
 		{Rules: 1, Kind: Open, Nonce: Nonce{1}, Opener: Opener{Instance: [16]byte{0x11}}},
 		{Rules: 1, Kind: Refuse, Session: 7, Epoch: 2, Number: 9, Proof: []Place{{7, 9, 255}, {300, 1, 0}}},
+		{Rules: 1, Kind: Lead, Number: 9, Record: []byte("ops"), Value: []byte("why")},
 	}
 }
 
@@ -169,6 +170,7 @@ func TestLayout(t *testing.T) {
 		"29" + "0105000000" + "01000000000000000000000000000000" + "11000000000000000000000000000000" + "00" + "00" +
 			"00" + "00",
 		"0d" + "0114070209" + "02" + "0709ff" + "ac020100",
+		"0d" + "0117000009" + "036f7073" + "03776879",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
@@ -274,10 +276,12 @@ func TestUndecodable(t *testing.T) {
 		"a lapse without a token":  {Kind: Lapse, Session: 1, Number: 1, Value: []byte("v")},
 		"a lapse that says too much": {Kind: Lapse, Session: 1, Number: 1, Token: 5,
 			Value: make([]byte, MaxValueBytes+1)},
-		"put without a nonce": {Kind: Put, Key: "a"},
-		"modes and permits":   {Kind: Acquire, Key: "a", Keys: []string{"b"}, Mode: ModeIS, Modes: []Mode{ModeS, ModeX}},
-		"modes and a stay":    {Kind: Acquire, Key: "a", Sticky: true, Mode: ModeS},
-		"an unknown mode":     {Kind: Acquire, Key: "a", Mode: ModePermits + 1},
+		"a move of the lead by none": {Kind: Lead, Value: []byte("v")},
+		"a move without a reason":    {Kind: Lead, Record: []byte("r")},
+		"put without a nonce":        {Kind: Put, Key: "a"},
+		"modes and permits":          {Kind: Acquire, Key: "a", Keys: []string{"b"}, Mode: ModeIS, Modes: []Mode{ModeS, ModeX}},
+		"modes and a stay":           {Kind: Acquire, Key: "a", Sticky: true, Mode: ModeS},
+		"an unknown mode":            {Kind: Acquire, Key: "a", Mode: ModePermits + 1},
 		"two upgradable keys": {Kind: Acquire, Key: "a", Keys: []string{"b"},
 			Modes: []Mode{ModeU, ModeX}},
 		"equal modes":             {Kind: Acquire, Key: "a", Keys: []string{"b"}, Modes: []Mode{ModeIS, ModeIS}},

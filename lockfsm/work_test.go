@@ -102,6 +102,7 @@ func costs() []work {
 		{"a new session", Open, one(Command{Kind: Open, Nonce: Nonce{99}}), 0},
 		{"leaving", Leaving, one(Command{Kind: Leaving}), 0},
 		{"new budgets", Adopt, one(Command{Kind: Adopt, GroupBytes: 1 << 40}), 0},
+		{"a move of the lead", Lead, one(Command{Kind: Lead, Record: []byte("ops"), Value: []byte("why")}), 0},
 		{"IDs", Reserve, one(Command{Kind: Reserve, Count: MaxReserved}), 0},
 		{"a plain acquire", Acquire, one(Command{Kind: Acquire, Key: "free"}), 0},
 		{"an acquire behind many", Acquire, one(Command{Kind: Acquire, Key: "permits"}), 0},

@@ -105,8 +105,8 @@ func (w *workload) fresh() Command {
 	if !w.t.born {
 		// Without a session no command can succeed, so any kind will do.
 		if w.stays && r.IntN(8) == 0 {
-			return Command{Kind: []Kind{InUse, Reserve, Refuse, Lapse, Downgrade}[r.IntN(5)], Session: 1, Number: 1,
-				Token: 1, Value: []byte("v"), Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}, Modes: []Mode{ModeS}}
+			return Command{Kind: []Kind{InUse, Reserve, Refuse, Lapse, Downgrade, Lead}[r.IntN(6)], Session: 1, Number: 1,
+				Token: 1, Record: []byte("ops"), Value: []byte("v"), Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}, Modes: []Mode{ModeS}}
 		}
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
@@ -157,7 +157,11 @@ func (w *workload) fresh() Command {
 			return w.refuse()
 		}
 		if r.IntN(2) == 0 {
-			return Command{Kind: Reserve, Number: 5, Count: 1 + r.Uint32N(MaxReserved)}
+			c := Command{Kind: Reserve, Number: 5, Count: 1 + r.Uint32N(MaxReserved)}
+			if c.Count%3 == 0 {
+				c = Command{Kind: Lead, Number: 5, Record: []byte("ops"), Value: []byte("why")}
+			}
+			return c
 		}
 		return Command{Kind: markKind, Rules: 1 + r.Uint32N(marksVersion)}
 	case n < 18 || len(w.t.sessions) == 0:

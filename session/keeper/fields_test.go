@@ -21,7 +21,8 @@ var keyFields = map[string][]string{
 
 // otherFields are the texts and bytes of commands that name no key.
 var otherFields = []string{"open.Record", "open.Rights", "attach.Former", "acquire.Value", "detach.Value",
-	"lapse.Value", "evict.Value", "evict.Record", "evict.Rights", "put.Value", "setvalue.Value", "adopt.Settings"}
+	"lapse.Value", "evict.Value", "evict.Record", "evict.Rights", "put.Value", "setvalue.Value", "adopt.Settings",
+	"lead.Record", "lead.Value"}
 
 // clientKinds are the commands that a client may send, besides Open and Attach.
 var clientKinds = []lockfsm.Kind{lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire,
