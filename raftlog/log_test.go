@@ -177,6 +177,35 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
+// Of two transfers to different voters, the one whose voter does not become the leader fails.
+func TestTransferThatAnotherVoterWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 3, nil)
+		l, _ := p.lead()
+		var others []uint64
+		for _, id := range l.Survey().Config.Voters {
+			if id != l.Status().ID {
+				others = append(others, id)
+			}
+		}
+		p.losing(func(m *raftpb.Message) bool {
+			return m.GetType() == raftpb.MsgTimeoutNow && m.GetTo() == others[0]
+		})
+		first := make(chan error, 1)
+		go func() { first <- l.Transfer(t.Context(), others[0]) }()
+		synctest.Wait()
+		if err := l.Transfer(t.Context(), others[1]); err != nil {
+			t.Errorf("the voter that leads: %v", err)
+		}
+		if now, _ := p.lead(); now.Status().ID != others[1] {
+			t.Errorf("replica %d leads, want %d", now.Status().ID, others[1])
+		}
+		if err := <-first; !errors.Is(err, ErrTransfer) {
+			t.Errorf("the voter that does not lead: %v", err)
+		}
+	})
+}
+
 func TestTransferWithoutASuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)

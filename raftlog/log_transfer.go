@@ -1,12 +1,16 @@
 package raftlog
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Transfer passes the leadership to the voter whose ID is to. If to is zero, it chooses the voter
 // with the longest log among those that have sent a message within an election timeout. It returns
-// nil when this replica no longer leads, ErrTransfer if no voter became the leader within an
-// election timeout, and ErrNotLeading if this replica did not lead. If ctx ends first, the attempt
-// continues and may still succeed. No batch is proposed during a transfer.
+// nil when the voter whose ID is to leads, or, if to is zero, when this replica no longer leads. It
+// returns ErrTransfer if no voter became the leader within an election timeout, or another one did,
+// and ErrNotLeading if this replica did not lead. If ctx ends first, the attempt continues and may
+// still succeed. No batch is proposed during a transfer.
 func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	t := transfer{to: to, done: make(chan error, 1)}
 	if !l.put(func(in *inbox) { in.transfers = append(in.transfers, t) }) {
@@ -35,12 +39,16 @@ func (l *Log) settle() {
 	if len(l.transfers) == 0 || l.core.Role().Leading && l.core.Transferring() {
 		return
 	}
-	var err error
-	if l.core.Role().Leading {
-		err = ErrTransfer
-	}
-	for _, t := range l.transfers {
+	role := l.core.Role()
+	l.transfers = slices.DeleteFunc(l.transfers, func(t transfer) bool {
+		var err error
+		switch {
+		case role.Leading, t.to != 0 && role.Leader != 0 && role.Leader != t.to:
+			err = ErrTransfer
+		case t.to != 0 && role.Leader == 0:
+			return false // the voter has not won its election yet
+		}
 		t.done <- err
-	}
-	l.transfers = nil
+		return true
+	})
 }
