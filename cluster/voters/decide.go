@@ -87,7 +87,9 @@ func (s *survey) noHeir() string {
 	return "no instance that stays is one of the Founders (" + text + "), so none can vote"
 }
 
-// handOver applies rule 12 if a voter can take over the leadership.
+// handOver applies rule 12 if a voter can take over the leadership. The voter with the newest build
+// takes it over, so that a rolling update does not move the lead back to a build that is about to
+// leave, too. Of equal builds, the instance that has registered last is more likely the updated one.
 func (s *survey) handOver() (Step, bool) {
 	if s.leads() {
 		return Step{}, false
@@ -103,8 +105,8 @@ func (s *survey) handOver() (Step, bool) {
 		return step, true
 	}
 	to := slices.MinFunc(ready, func(a, b *member) int {
-		return cmp.Or(cmp.Compare(a.info.Lost, b.info.Lost),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.info.Rules, a.info.Rules), cmp.Compare(b.info.Build, a.info.Build),
+			cmp.Compare(a.info.Lost, b.info.Lost), cmp.Compare(b.info.Order, a.info.Order), cmp.Compare(a.ID, b.ID))
 	})
 	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again,
 		Why: "the leader leaves: it hands the lead to " + to.label() + " first"}, true

@@ -5,7 +5,7 @@
 // them is in contact with the leader. It returns the next step, or no step. The leader carries
 // the step out and calls Reconcile again. Reconcile stores nothing, so a new leader continues
 // where the last leader stopped. [Explain] describes the same state for people. [MayStop] and
-// [AllLeaving] answer an instance that leaves.
+// [AllLeaving] answer an instance that leaves, and [Heir] an operator who moves the leadership.
 //
 // # The rules
 //
@@ -22,7 +22,9 @@
 //     directory). In memory it is also dead if its incarnation is known to have ended. With a
 //     directory it is also dead if that directory is lost: the leader has no stream with it, and
 //     another instance with its name has proved its own key at its address.
-//   - Rule 12: a leader that leaves first transfers its leadership to another voter.
+//   - Rule 12: a leader that leaves first transfers its leadership to another voter. It prefers the
+//     newest build (the rules version, then Registered.Build), then fewer losses, then the latest
+//     registration.
 //   - Rule 13: an instance that leaves may stop once its vote cannot be needed any more (MayStop),
 //     or if all instances leave (AllLeaving). Only a leader that has the newest configuration can
 //     decide this.

@@ -101,6 +101,9 @@ func (s *Reconciler) MayStop(leaver nodeid.ReplicaID, at uint64) bool {
 // AllLeaving returns the result of the function AllLeaving for the last Look.
 func (s *Reconciler) AllLeaving() bool { return AllLeaving(s.view) }
 
+// Heir returns the result of the function Heir for the last Look.
+func (s *Reconciler) Heir(name string) (nodeid.ReplicaID, Refusal) { return Heir(s.view, name) }
+
 // Answered records the answer to a Prepare. It ignores an answer if the question was asked before
 // Begin, or if the same instance was asked again since then.
 func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state State) {

@@ -88,6 +88,10 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 		reg.Rules = 3
 	case "rules5":
 		reg.Rules = 5
+	case "build1":
+		reg.Build = 1
+	case "build2":
+		reg.Build = 2
 	case "lost1":
 		reg.Lost = 1
 	case "lost3":
@@ -185,7 +189,7 @@ func TestRules(t *testing.T) {
 		{"10: 2 instances: one votes, one learns", three, "a* | | b", "prepare b"},
 		{"10: 2 instances: at rest", three, "a* | b |", "none"},
 		{"10: 3 to 1: the other live one is a learner", three, "a* b c/dead", "change ~b -c"},
-		{"10: 3 to 1: the leader is the one that votes", three, "a b c*/leaving", "transfer a"},
+		{"10: 3 to 1: the leader is the one that votes", three, "a b c*/leaving", "transfer b"},
 		{"10: 3 to 5", five, "a* b c | d e |", "change +d +e"},
 		{"10: 5 to 3, one learns", five, "a* b c d e/dead", "change ~d -e"},
 		{"10: 5 to 3 by settings, the silent go first", three, "a* b/silent c d e", "change -b -e"},
@@ -211,7 +215,14 @@ func TestRules(t *testing.T) {
 		{"11: no more of them than that takes", three, "a* b c/over | d/lost3 | e/lost3", "change +d -c"},
 		{"11: nor any, if enough others are there", five, "a* b c/over d/over e | | f/lost3 g/lost3", "change -c -d"},
 		// Rule 12.
-		{"12: the lead first", three, "a*/leaving b c", "transfer b"},
+		{"12: the lead first", three, "a*/leaving b c", "transfer c"},
+		{"12: to the newest build", three, "a*/leaving/build1 b/build2 c/build1", "transfer b"},
+		{"12: even if it was lost", three, "a*/leaving b/build2/lost1 c/build1", "transfer b"},
+		{"12: an unknown build is the oldest", three, "a*/leaving/build2 b/build1 c", "transfer b"},
+		{"12: the rules come before the build", three, "a*/leaving b/rules5/build1 c/rules3/build2", "transfer b"},
+		{"12: not to a build that lacks entries", three, "a*/leaving b/build1 c/build2/notfull", "transfer b"},
+		{"12: of equal builds to the one that was lost least", three, "a*/leaving b c/lost1", "transfer b"},
+		{"12: then to the one that has registered last", three, "a*/leaving d c b", "transfer b"},
 		{"12: to one that has the whole log", three, "a*/leaving b/notfull c", "transfer c"},
 		{"12: or it waits", three, "a*/leaving b/notfull c/silent", "none"},
 		{"12: not to one that leaves itself", three, "a*/leaving b/leaving c", "transfer c"},
@@ -309,5 +320,40 @@ func TestSentences(t *testing.T) {
 	if got := fmt.Sprint(None, Prepare, AddLearner, Change, Transfer,
 		Kind(9)); got != "none prepare add learner change transfer unknown" {
 		t.Error(got)
+	}
+}
+
+// TestHeir checks to which voters an operator can move the lead, and what it is told of the others.
+func TestHeir(t *testing.T) {
+	for line, want := range map[string]Refusal{
+		"x* b c":              LeadsNow,
+		"a* x c":              Fit,
+		"a* x/notfull":        Fit, // raft sends it the rest first
+		"a* x/nosession c":    Fit,
+		"a* x/silent c":       Silent,
+		"a* x/dead c x":       Fit, // the replica of a restarted instance, beside that of its predecessor
+		"a* x x/dead c":       Fit,
+		"a* x/leaving c":      Leaves,
+		"a* b c | x |":        NoVote,
+		"a* b c | | x":        NoVote,
+		"a* x/dead c | | x":   Silent,
+		"a* b c":              NoInstance,
+		"a* b c/leaving":      NoInstance,
+		"a*/leaving x c":      Fit,
+		"a* x/leaving x/gone": Leaves,
+	} {
+		v := scene(t, line, three)
+		id, got := Heir(v, "x")
+		if got != want || (id != 0) != (want == Fit || want == LeadsNow) || id != 0 && v.Registered[id-1].Name != "x" {
+			t.Errorf("%q: replica %d, %d, want %d", line, id, got, want)
+		}
+	}
+	v := scene(t, "a* b c", three)
+	v.Others = bystanders{{Instance: nodeidtest.ID(9), Name: "x", Session: true}}
+	if _, got := Heir(v, "x"); got != NoVote {
+		t.Errorf("an instance that cannot get a vote: %d", got)
+	}
+	if _, got := new(Reconciler).Heir("x"); got != NoInstance {
+		t.Errorf("before the first look: %d", got)
 	}
 }

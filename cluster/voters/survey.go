@@ -99,12 +99,14 @@ func look(v View) *survey {
 	return s
 }
 
-// records returns the registrations, sorted. Several registrations of one instance are merged.
+// records returns the registrations, sorted. Several registrations of one instance are merged into
+// the latest one.
 func (s *survey) records() []Registered {
 	var all []Registered
 	list := slices.Clone(s.v.Registered)
 	slices.SortFunc(list, func(a, b Registered) int {
-		return cmp.Or(nodeid.Compare(a.Instance, b.Instance), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Zone, b.Zone))
+		return cmp.Or(nodeid.Compare(a.Instance, b.Instance), cmp.Compare(b.Order, a.Order), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Zone, b.Zone))
 	})
 	for _, r := range list {
 		if n := len(all); n > 0 && all[n-1].Instance == r.Instance {

@@ -78,10 +78,19 @@ func (t *twin) judgeTransfer(s Step) string {
 	switch {
 	case s.Kind == Transfer && (!t.isVoter(s.ID) || !full(s.ID)):
 		return "the lead goes to a replica that cannot take it"
+	case s.Kind == Transfer && slices.ContainsFunc(t.v.Config.Voters, func(id nodeid.ReplicaID) bool {
+		return full(id) && t.build(id) > t.build(s.ID)
+	}):
+		return "the lead goes to a build that is not the newest"
 	case s.Kind != Transfer && slices.ContainsFunc(t.v.Config.Voters, full), s.Kind == Change:
 		return "a leader that leaves does not hand over first"
 	}
 	return ""
+}
+
+func (t *twin) build(id nodeid.ReplicaID) int64 {
+	r, _ := t.record(t.replica(id).Instance)
+	return r.Build
 }
 
 // judgeRest checks which replicas are removed and which are kept as learners (rules 10 and 11).

@@ -112,6 +112,9 @@ type Registered struct {
 	Addr string
 	// Rules is the newest version of the lock rules that the instance knows. Zero means unknown.
 	Rules uint32
+	// Build is higher for a newer build with the same Rules, see replica.Record. Zero means unknown,
+	// which counts as the oldest. It decides only to which voter a leader that leaves hands over.
+	Build int64
 	// Order is higher for an instance that registered later with the same name.
 	Order uint64
 	// Leaving is set once the instance has announced that it leaves. It is never reset.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -39,6 +40,7 @@ type env struct {
 	startLog func(raftlog.Config) (replicaLog, error)
 	limits   lockfsm.Limits // limits of a group that this instance founds; must be equal on all founders
 	rules    uint32         // newest version of the lock rules that this instance claims to know
+	build    int64          // time of the commit of this program, in Unix seconds; zero means unknown
 	// alter changes the entries that this instance's replica applies; nil means no change
 	alter func(batch []byte) []byte
 	// fingerprints of the versions of the rules, from version 1 on
@@ -64,6 +66,7 @@ func envOf(w outside.World) env {
 	}
 	e.kubernetes = e.kubernetes || w.Kubernetes
 	e.clock, e.files, e.limits = cmp.Or(w.Clock, e.clock), cmp.Or(w.Files, e.files), cmp.Or(w.Limits, e.limits)
+	e.build = cmp.Or(w.Build, e.build)
 	e.records, e.alter, e.rules = w.Records, w.Alter, cmp.Or(w.Rules, lockfsm.RulesVersion)
 	if e.fingerprints = w.Fingerprints; e.fingerprints == nil {
 		e.fingerprints = lockfsm.Fingerprints()
@@ -112,6 +115,23 @@ func realEnv() env {
 		// random never fails, because crypto/rand ends the process if it has no random bytes.
 		random: func(b []byte) { _, _ = rand.Read(b) },
 		files:  storage.OSFS(), startLog: startLog,
-		limits: lockfsm.DefaultLimits(),
+		limits: lockfsm.DefaultLimits(), build: builtFrom(debug.ReadBuildInfo()),
 	}
+}
+
+// builtFrom returns the time of the commit from which the main module was built, in Unix seconds.
+// Zero means unknown: go build records the commit only if it builds inside a repository.
+func builtFrom(info *debug.BuildInfo, ok bool) int64 {
+	if !ok {
+		return 0
+	}
+	for _, s := range info.Settings {
+		if s.Key != "vcs.time" {
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339Nano, s.Value); err == nil {
+			return max(at.Unix(), 0)
+		}
+	}
+	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"syscall"
 	"testing"
 )
@@ -39,5 +40,23 @@ func TestAnAddressThatThisMachineLacksRefuses(t *testing.T) {
 		if errors.Is(err, syscall.ECONNREFUSED) != c.refused || !errors.Is(err, c.number) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The time of the commit orders builds. Without it, or with one that cannot be read, a build counts
+// as the oldest.
+func TestBuiltFrom(t *testing.T) {
+	for value, want := range map[string]int64{"2026-11-30T05:06:58Z": 1796015218, "1970-01-01T01:00:07+01:00": 7,
+		"1969-01-01T00:00:00Z": 0, "yesterday": 0, "": 0} {
+		info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.time", Value: value}}}
+		if got := builtFrom(info, true); got != want {
+			t.Errorf("%q: %d, want %d", value, got, want)
+		}
+		if got := builtFrom(info, false); got != 0 {
+			t.Errorf("without information about the build: %d", got)
+		}
+	}
+	if got := builtFrom(&debug.BuildInfo{}, true); got != 0 {
+		t.Errorf("without a repository: %d", got)
 	}
 }

@@ -16,7 +16,7 @@ func (n *Instance) record() []byte {
 	group := n.config.Group
 	r := replica.Record{
 		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Version: n.config.Version,
-		Rules:    n.env.rules,
+		Rules: n.env.rules, Build: n.env.build,
 		Settings: group.Named(), Since: n.env.wall().UnixMilli(),
 	}
 	if slices.Contains(group.Founders, r.Name) {

@@ -39,6 +39,9 @@ type World struct {
 	Limits lockfsm.Limits
 	// Rules is the newest version of the lock rules that the node claims to know.
 	Rules uint32
+	// Build is the time of the commit of the node's program, in Unix seconds. It says which of two
+	// builds is newer.
+	Build int64
 	// Fingerprints are those of the lock rules, from version 1 on. Nil means those of this build.
 	Fingerprints []uint64
 	// Alter changes the entries of the log before the replica of this node alone applies them.

@@ -140,7 +140,7 @@ func TestWhatALeaderFinds(t *testing.T) {
 		Settings: groupOf(func(g *Settings) { g.Voters, g.Founders = 5, []string{"n1", "n2", "n9"} })}
 	var sessions []lockfsm.SessionInfo
 	for i, r := range registeredAs(own.Settings, own.Settings) {
-		r.Rules, r.Addr, r.Zone = 7, "a:1", "z"
+		r.Rules, r.Build, r.Addr, r.Zone = 7, 8, "a:1", "z"
 		id := nodeidtest.ID(uint64(i + 1))
 		sessions = append(sessions, lockfsm.SessionInfo{ID: lockfsm.SessionID(i + 1), Record: r.Encode(),
 			TTL: group.SessionTTL, Leaving: i == 1, Opener: lockfsm.Opener{Instance: id}})
@@ -189,7 +189,7 @@ func TestWhatALeaderFinds(t *testing.T) {
 		session.Budgets{Session: 64 << 20, Group: 256 << 20}), "keeper: raise to 7 in term 5")
 	registered := func(i uint64, reachable bool) voters.Registered {
 		return voters.Registered{Instance: nodeidtest.ID(i), Name: fmt.Sprint("n", i), Addr: "a:1", Zone: "z", Rules: 7,
-			Order: i, Session: true, Reachable: reachable, Leaving: i == 2}
+			Build: 8, Order: i, Session: true, Reachable: reachable, Leaving: i == 2}
 	}
 	want := voters.Facts{Self: 1, Settings: voters.Settings{Voters: 3, Founders: group.Founders, Rules: 1, Durable: true},
 		Config:     voters.Config{At: 7, Voters: []uint64{1}},

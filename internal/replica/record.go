@@ -30,7 +30,10 @@ type Record struct {
 	Zone     string `json:"zone,omitempty"`
 	Version  string `json:"version,omitempty"` // version of the build, for display
 	Rules    uint32 `json:"rules"`             // highest rules version that the build supports
-	Settings Named  `json:"settings"`
+	// Build is the time of the commit from which the program was built, in Unix seconds. Zero means
+	// unknown. No connection proves it: it is a hint for the choice of the next leader.
+	Build    int64 `json:"build,omitempty"`
+	Settings Named `json:"settings"`
 	// a client that only takes locks: it is no instance, cannot have a replica and has no settings
 	Guest bool `json:"guest,omitempty"`
 	// name in the opener's capability, written by the leader; empty for a full instance

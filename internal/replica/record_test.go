@@ -75,7 +75,7 @@ func TestARecordIsStampedAndDerived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := Record{Instance: "i", Name: "n", Addr: "a", Zone: "z", Version: "v", Rules: 3, Settings: groupOf(nil).Named(),
+	full := Record{Instance: "i", Name: "n", Addr: "a", Zone: "z", Version: "v", Rules: 3, Build: 4, Settings: groupOf(nil).Named(),
 		For: "f", Tier: "t", Own: true, Guest: true, Founders: []string{"a"}, Since: 4}
 	for i := range reflect.TypeFor[Record]().NumField() {
 		var r Record

@@ -49,7 +49,8 @@ func (t *table) pick(all bool) (list []*indexed) {
 func (k *indexed) registered(linked func(instance nodeid.ID) bool) voters.Registered {
 	return voters.Registered{
 		Instance: k.instance, Name: k.record.Name, Zone: k.record.Zone, Leaving: k.session.Leaving, Session: true,
-		Reachable: linked(k.instance), Addr: k.record.Addr, Rules: k.record.Rules, Order: uint64(k.session.ID),
+		Reachable: linked(k.instance), Addr: k.record.Addr, Rules: k.record.Rules, Build: k.record.Build,
+		Order: uint64(k.session.ID),
 	}
 }
 

@@ -82,6 +82,8 @@ func voting() []Bug {
 			Breaks: "a new leader reports a surplus with a time that it has not observed"},
 		{Name: "old-build-votes", Package: "cluster/voters", Hazard: "none",
 			Breaks: "an instance that cannot read the group's rules becomes a learner, and dies of the snapshot"},
+		{Name: "heir-by-id", Package: "cluster/voters", Hazard: "none", Nodes: "TestRollingUpdates",
+			Breaks: "a leader that leaves hands the lead to an old build, which is the next one to leave"},
 		{Name: "dead-learners-kept", Package: "cluster/voters", Seeds: 40, Hazard: "43, B2",
 			Breaks: "learners that are gone stay in the configuration forever"},
 	}
