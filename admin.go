@@ -218,6 +218,11 @@ func (a admin) EndSession(ctx context.Context, q *query.EndSessionRequest) (*que
 	return look(ctx, a.n, query.QueryClient.EndSession, q)
 }
 
+// TransferLead moves the lead on behalf of the client named in q.By, which has the root secret.
+func (a admin) TransferLead(ctx context.Context, q *query.TransferLeadRequest) (*query.TransferLeadAnswer, error) {
+	return a.n.transferLead(ctx, q)
+}
+
 func (a admin) Recover(ctx context.Context, q *query.RecoverRequest) (*query.RecoverAnswer, error) {
 	return &query.RecoverAnswer{}, a.n.Recover(ctx, q.Group)
 }

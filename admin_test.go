@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -305,6 +306,21 @@ func TestProgramsGetTheAnswersOfTheNode(t *testing.T) {
 			}
 			if a, err := c.EndSession(ctx, q); err != nil || a.Held {
 				t.Errorf("EndSession of none: %v, %v", a, err)
+			}
+		},
+		"TransferLead": func() {
+			ask := func(name string) (*query.TransferLeadAnswer, error) {
+				return queries.Ask(ctx, c, query.AdminClient.TransferLead, &query.TransferLeadRequest{Name: []byte(name),
+					By: []byte("me"), Reason: []byte("why")})
+			}
+			for name, want := range map[string]string{"": "is no name of an instance", "x": "has the name \"x\""} {
+				if _, err := ask(name); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("TransferLead to %q: %v", name, err)
+				}
+			}
+			own := n.Status().Name
+			if a, err := ask(own); err != nil || string(a.From) != own || voters.Refusal(a.Refusal) != voters.LeadsNow {
+				t.Errorf("TransferLead to the leader: %v, %v", a, err)
 			}
 		},
 		"Audit": func() {

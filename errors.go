@@ -37,7 +37,8 @@ var (
 	// ErrNotReady means that the group cannot decide a request with Try now: it changed nothing, and
 	// shows nothing about the lock. A later call can succeed. There has been no leader for 2 s, the
 	// group is in its grace, or the session that keeps the lock (Node.LockSticky) has not answered for
-	// 2 s. The text has the reason.
+	// 2 s. From TransferLead it means that the voter cannot take the lead now. The text has the
+	// reason.
 	ErrNotReady = locker.ErrNotReady
 
 	// ErrUnsupported means that not all instances run a build that has what the call asks for. It

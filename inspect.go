@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/internal/plain"
@@ -296,6 +297,58 @@ func (n *Node) EndSession(ctx context.Context, session, reason string) (ended bo
 	}
 	seen, err := look(ctx, n, query.QueryClient.EndSession, q)
 	return seen.GetHeld(), err
+}
+
+// TransferLead moves the lead of the group to the voter with this name, as Status reports it. It is
+// for operators, before the machine of the leader is stopped, or if its disk is slow. No lock is
+// lost, and grants pause for a few round trips. The new leader counts every SessionTTL and every
+// Request.LockDelay anew. The lead stays there until that instance leaves or fails: no instance can
+// be preferred.
+//
+// TransferLead may be called on any instance with the root secret; another gets a
+// [NotAllowedError]. The leader logs the call, and [Node.Audit] reports it with the reason and the
+// name of this instance, also if the lead then does not move.
+//
+// TransferLead returns nil once the instance leads, also if it led before. It fails with
+// [ErrBadRequest] if no instance has the name, or if that instance has no vote. It fails with
+// [ErrNotReady] if the voter leaves, is not in contact with the leader, or has not taken the lead
+// over within an election timeout. After another error the lead may have moved.
+func (n *Node) TransferLead(ctx context.Context, name, reason string) error {
+	_, err := n.transferLead(ctx, &query.TransferLeadRequest{Name: []byte(name), By: []byte(n.config.Name),
+		Reason: []byte(reason)})
+	return err
+}
+
+func (n *Node) transferLead(ctx context.Context, q *query.TransferLeadRequest) (*query.TransferLeadAnswer, error) {
+	if err := queries.CheckTransferLead(q); err != nil {
+		return nil, err
+	}
+	a, err := look(ctx, n, query.QueryClient.TransferLead, q)
+	if err != nil {
+		return nil, err
+	}
+	return a, notMoved(voters.Refusal(a.Refusal), string(q.Name))
+}
+
+// notMoved returns the error for a refusal, or nil if the instance leads now.
+func notMoved(why voters.Refusal, name string) error {
+	switch why {
+	case voters.Fit, voters.LeadsNow:
+		return nil
+	case voters.NoInstance:
+		return fmt.Errorf("%w: the lead was not moved: no instance with the root secret has the name %q; Members "+
+			"reports the names", ErrBadRequest, name)
+	case voters.NoVote:
+		return fmt.Errorf("%w: the lead was not moved: %q has no vote, and only a voter can lead; Status reports the "+
+			"voters", ErrBadRequest, name)
+	case voters.Silent:
+		return fmt.Errorf("%w: the lead was not moved: the leader is not in contact with %q; check that it runs and "+
+			"that the two reach each other, or name another voter", ErrNotReady, name)
+	case voters.Leaves:
+		return fmt.Errorf("%w: the lead was not moved: %q is about to leave; name another voter", ErrNotReady, name)
+	}
+	return fmt.Errorf("%w: the lead was not moved: %q did not take it over in time; its log may be behind, or its "+
+		"disk slow: see Health, and try again", ErrNotReady, name)
 }
 
 const (

@@ -31,7 +31,7 @@ import (
 //	data         Get, Put, IDs
 //	who holds    Peek, List, Watch, Ahead, Check, Sessions, Audit
 //	the cluster  Status, Health, Members
-//	operators    ForceUnlock, EndSession, Recover
+//	operators    ForceUnlock, EndSession, TransferLead, Recover
 type Node struct {
 	config Config // without secrets
 
@@ -106,8 +106,8 @@ func (n *Node) Err() error { return n.engine.Err() }
 
 // Leave removes the node from the cluster in an orderly way. It refuses new requests, ends the
 // contexts of its locks so that their holders can finish, and waits for their Unlock. It hands its
-// vote and its leadership to other instances, closes the session if no lock is held any more, and
-// closes the node.
+// vote and its leadership to other instances, the leadership to the newest build, closes the
+// session if no lock is held any more, and closes the node.
 //
 // Leave stops waiting when ctx ends, or after 10 s if ctx has no deadline. Then a lock that is not
 // unlocked is left to expire, and a vote that was not handed over counts as lost. If all instances

@@ -36,10 +36,10 @@ type Event struct {
 	At time.Time
 
 	Cause Outcome // set for EventFreed and EventLeft, but not in the state after an EventReset
-	// After ForceUnlock, By is the instance on which it was called, and Reason is its argument. If
-	// Request.MaxHold, Request.MaxIdle, the agent or a later start of the holder's node ended the
-	// hold, only Reason is set. If another session resumed the hold although its session had not
-	// ended, By is the holder of that session.
+	// After ForceUnlock, EndSession and TransferLead, By is the instance on which it was called, and
+	// Reason is its argument. If Request.MaxHold, Request.MaxIdle, the agent or a later start of the
+	// holder's node ended the hold, only Reason is set. If another session resumed the hold although
+	// its session had not ended, By is the holder of that session.
 	By, Reason string
 
 	Data     []byte
@@ -124,7 +124,7 @@ func eventOf(e *query.Event) Event {
 		Kind: map[lockfsm.EventKind]EventKind{
 			lockfsm.Began: EventHeld, lockfsm.Valued: EventHeld,
 			lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
-			lockfsm.Lowered: EventDowngraded, lockfsm.Upgraded: EventUpgraded,
+			lockfsm.Lowered: EventDowngraded, lockfsm.Upgraded: EventUpgraded, lockfsm.Moved: eventLead,
 		}[lockfsm.EventKind(e.What)],
 		Cause: map[lockfsm.Cause]Outcome{
 			lockfsm.Released: OutcomeReleased, lockfsm.Expired: OutcomeExpired, lockfsm.Closed: OutcomeClosed,
@@ -155,6 +155,9 @@ func eventOf(e *query.Event) Event {
 // oldest one of the derived secret under which the most events are, so that one secret cannot push
 // out those of others. The events are replicated state: they survive a change of leader, but not
 // the end of the group. To keep all of them, store the events that Watch reports.
+//
+// A call of Node.TransferLead is in the log, too. Its event has the Kind "lead" and no key, and its
+// Reason begins with the names of the leader and of the next one. Watch does not report it.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err
@@ -162,6 +165,9 @@ func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 
 // EventKind is the kind of an [Event].
 type EventKind string
+
+// eventLead is the kind of a call of Node.TransferLead in the audit log.
+const eventLead EventKind = "lead"
 
 // The kinds of events. The first six happen to a key.
 const (

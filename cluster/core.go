@@ -622,6 +622,16 @@ func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a St
 	return a
 }
 
+// Heir evaluates the voters and returns the one to which an operator may move the leadership. It
+// reports false if this instance does not lead. fresh is a raft ID that was never used.
+func (c *Core) Heir(now time.Duration, name string, fresh uint64) (lead.Heir, bool) {
+	if !c.settled() {
+		return lead.Heir{}, false
+	}
+	c.observe(now, fresh)
+	return c.lead.Heir(name)
+}
+
 // nextToAsk returns an instance to ask. It alternates between the known leader and a random voter,
 // since the known leader may be out of date. word is a random number.
 func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string) {

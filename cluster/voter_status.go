@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mortise-lock/mortise/cluster/gossip"
+	"github.com/mortise-lock/mortise/cluster/lead"
 )
 
 // ErrNoLeader is returned by QueryStatus if no leader has answered.
@@ -57,6 +58,22 @@ func (c *Cluster) ReplyStatus(q StatusQuery) (StatusReply, bool) {
 		return StatusReply{}, false
 	}
 	return *a, true
+}
+
+// Heir is the voter to which an operator may move the leadership, or the reason why it may not.
+type Heir = lead.Heir
+
+// Heir returns the voter with the given name if this instance leads, and otherwise reports false.
+func (c *Cluster) Heir(name string) (Heir, bool) {
+	type answer struct {
+		heir  Heir
+		leads bool
+	}
+	a := asked(c, c.in.post, func() (a answer) {
+		a.heir, a.leads = c.own.core.Heir(c.now(), name, c.id())
+		return a
+	})
+	return a.heir, a.leads
 }
 
 // Present reports whether this instance runs and is not barred.

@@ -27,6 +27,9 @@ func endsOf(events []mortise.Event) []ending {
 	ends := []ending{}
 	for i := len(events) - 1; i >= 0 && len(ends) < maxEnds; i-- {
 		e := events[i]
+		if e.Key == "" {
+			continue // no hold has ended: an operator has moved the lead
+		}
 		ends = append(ends, ending{e.At, e.Position, e.Key, e.Token, e.Holder, e.Kind, e.Cause, e.By, e.Reason})
 	}
 	return ends

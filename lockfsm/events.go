@@ -51,8 +51,8 @@ type Event struct {
 
 // How has the fields that only some events have.
 type How struct {
-	// By and Reason are set by an eviction, by a Lead, and by an Expire with a Cause. A Detach with a Value and a
-	// Lapse set only Reason, and a resumption only By.
+	// By and Reason are set by an eviction, by a Lead, and by an Expire with a Cause. A Detach with a
+	// Value and a Lapse set only Reason, and a resumption only By.
 	By, Reason []byte
 	Data       Data
 	Value      []byte // the Value of the request, in Began and Valued
@@ -144,10 +144,10 @@ func (r *eventLog) next(past uint64) *loggedEvent {
 // Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.history.position(m.history.past) }
 
-// Since returns the first events of keys after the position `after` whose keys begin with one of the
-// prefixes. It returns at most `most` events, and searches at most eventsSearched. upTo is the last
-// searched position. ok is false if the next event is no longer in the log, or if the position is
-// not of this group.
+// Since returns the first events of keys after the position `after` whose keys begin with one of
+// the prefixes. It returns at most `most` events, and searches at most eventsSearched. upTo is the
+// last searched position. ok is false if the next event is no longer in the log, or if the position
+// is not of this group.
 func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.history.position(0)
 	r := &m.history.events

@@ -106,7 +106,8 @@ func (w *workload) fresh() Command {
 		// Without a session no command can succeed, so any kind will do.
 		if w.stays && r.IntN(8) == 0 {
 			return Command{Kind: []Kind{InUse, Reserve, Refuse, Lapse, Downgrade, Lead}[r.IntN(6)], Session: 1, Number: 1,
-				Token: 1, Record: []byte("ops"), Value: []byte("v"), Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}, Modes: []Mode{ModeS}}
+				Token: 1, Record: []byte("ops"), Value: []byte("v"), Revision: 1, Count: 1,
+				Proof: []Place{{Session: 1, Number: 1}}, Modes: []Mode{ModeS}}
 		}
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}

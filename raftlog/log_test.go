@@ -177,7 +177,7 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
-// Of two transfers to different voters, the one whose voter does not become the leader fails.
+// A transfer fails if another voter than its own becomes the leader, by a later transfer.
 func TestTransferThatAnotherVoterWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)

@@ -150,6 +150,21 @@ func (l *Lead) Attached(replicas []founding.Voter) (all []founding.Voter) {
 // Report returns the state of the voters at the last evaluation. Its slices must not be changed.
 func (l *Lead) Report() voters.Report { return l.reconciler.Report() }
 
+// Heir is an answer of voters.Heir.
+type Heir struct {
+	Raft    nodeid.ReplicaID
+	Refusal voters.Refusal
+}
+
+// Heir returns the voter to which an operator may move the leadership, as of the last evaluation.
+// It reports false if this instance does not lead.
+func (l *Lead) Heir(name string) (h Heir, leads bool) {
+	if l.leads {
+		h.Raft, h.Refusal = l.reconciler.Heir(name)
+	}
+	return h, l.leads
+}
+
 // VoterStatus is the leader's answer to an instance about the voters and a replica.
 type VoterStatus struct {
 	MayStop    bool          // the replica in question is no longer needed (rule 13 of package voters)

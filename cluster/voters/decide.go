@@ -89,7 +89,8 @@ func (s *survey) noHeir() string {
 
 // handOver applies rule 12 if a voter can take over the leadership. The voter with the newest build
 // takes it over, so that a rolling update does not move the lead back to a build that is about to
-// leave, too. Of equal builds, the instance that has registered last is more likely the updated one.
+// leave, too. If builds are equal, the instance that has registered last is more likely the updated
+// one.
 func (s *survey) handOver() (Step, bool) {
 	if s.leads() {
 		return Step{}, false

@@ -70,7 +70,8 @@ func randomView(rng *rand.Rand) View {
 }
 
 func randomInstance(rng *rand.Rand, i, healthy int) Registered {
-	r := Registered{Instance: nodeidtest.ID(uint64(100 + i)), Name: fmt.Sprint("n", i), Order: uint64(9 - i), Build: int64(i % 3),
+	r := Registered{Instance: nodeidtest.ID(uint64(100 + i)), Name: fmt.Sprint("n", i), Order: uint64(9 - i),
+		Build:   int64(i % 3),
 		Session: !oneIn(rng, 2+healthy*2), Reachable: !oneIn(rng, 2+healthy*2),
 		Leaving: oneIn(rng, 1+healthy*2), Zone: []string{"", "a", "b", "c"}[rng.IntN(4)]}
 	if oneIn(rng, 3+healthy) {

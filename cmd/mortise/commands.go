@@ -82,6 +82,12 @@ func ofTheGroup() []command {
 			options:  withOptions(sessionFlags, endSession),
 		},
 		{
+			name: "lead", args: "NAME --reason TEXT",
+			about:    "move the lead to another voter, before its machine is stopped or because its disk is slow",
+			examples: "lead orders-3 --reason \"the machine of orders-1 gets a new kernel\"",
+			options:  withOptions(leadFlags, lead),
+		},
+		{
 			name:     "status",
 			about:    "the group as every instance sees it",
 			examples: "status -join orders-0:7947,orders-1:7947 -secret-file /run/secrets/lock",

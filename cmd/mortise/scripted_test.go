@@ -195,6 +195,10 @@ func (s *scripted) EndSession(_ context.Context, q *query.EndSessionRequest) (*q
 	return &query.Held{Held: q.Session != 42}, nil
 }
 
+func (s *scripted) TransferLead(context.Context, *query.TransferLeadRequest) (*query.TransferLeadAnswer, error) {
+	return &query.TransferLeadAnswer{From: []byte("a")}, nil
+}
+
 func (s *scripted) Recover(context.Context, *query.RecoverRequest) (*query.RecoverAnswer, error) {
 	return &query.RecoverAnswer{}, nil
 }
@@ -241,6 +245,9 @@ data put -revision 7 data x
 data rm data
 unlock --force hot --token 41 --reason r
 unlock --force hot --token 42 --reason r
+lead b --reason r
+lead a --reason r
+lead -o json b --reason r
 session end 41 --reason r
 session end 42 --reason r
 session end -o json 41 --reason r

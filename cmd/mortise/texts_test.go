@@ -250,7 +250,10 @@ func ofEvents(now time.Time) map[string]func(c *call) error {
 	all := map[string]func(c *call) error{}
 	for what, change := range map[string]func(*mortise.Event){
 		"whole": func(*mortise.Event) {}, "current": func(e *mortise.Event) { e.Kind = mortise.EventCurrent },
-		"reset":     func(e *mortise.Event) { *e = mortise.Event{Kind: mortise.EventReset, Position: 5} },
+		"reset": func(e *mortise.Event) { *e = mortise.Event{Kind: mortise.EventReset, Position: 5} },
+		"lead": func(e *mortise.Event) {
+			*e = mortise.Event{Kind: mortise.EventKind("lead"), At: now, By: "b", Reason: "from n1 to n2: r"}
+		},
 		"data":      func(e *mortise.Event) { e.Kind = mortise.EventData },
 		"no time":   func(e *mortise.Event) { e.At = time.Time{} },
 		"no holder": func(e *mortise.Event) { e.Holder = "" }, "no token": func(e *mortise.Event) { e.Token = 0 },
@@ -272,7 +275,7 @@ func TestHelpIsAsRecorded(t *testing.T) {
 	var text bytes.Buffer
 	told := map[string]bool{}
 	for _, args := range append([]string{""}, strings.Fields("run ls get top watch audit data unlock members sessions "+
-		"status doctor ping recover secret agent completion version")...) {
+		"lead status doctor ping recover secret agent completion version")...) {
 		var out bytes.Buffer
 		code := Main(t.Context(), strings.Fields("help "+args), &out, &out)
 		own, shared, _ := strings.Cut(out.String(), "flags that describe the cluster")

@@ -118,9 +118,12 @@ func eventLine(e mortise.Event) string {
 	if !e.At.IsZero() {
 		at = e.At.UTC().Format(eventTime)
 	}
-	parts := []string{at, fmt.Sprintf("%-5s", e.Kind), e.Key}
-	if e.Kind == mortise.EventReset {
-		parts[2] = "events may be missing; the present state follows"
+	parts := []string{at, fmt.Sprintf("%-5s", e.Kind)}
+	switch {
+	case e.Kind == mortise.EventReset:
+		parts = append(parts, "events may be missing; the present state follows")
+	case e.Key != "": // a move of the lead has none
+		parts = append(parts, e.Key)
 	}
 	if e.Holder != "" {
 		parts = append(parts, e.Holder)

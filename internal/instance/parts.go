@@ -61,6 +61,7 @@ type membership interface {
 	QueryStatus(ctx context.Context) (cluster.VoterStatus, error)
 	QueryStatusFor(ctx context.Context, raft uint64) (cluster.VoterStatus, error)
 	Report() (voters.Report, bool)
+	Heir(name string) (cluster.Heir, bool)
 	Status() cluster.Status
 	Leave(ctx context.Context, alone bool)
 	Close() error

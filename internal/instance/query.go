@@ -45,5 +45,8 @@ func (n *Instance) queryHere(ctx context.Context, q replica.Question) (*replica.
 	if r == nil {
 		return nil, replica.ErrNoLead
 	}
+	if q.Op == replica.OpLead {
+		return r.transferLead(ctx, q)
+	}
 	return r.answer(ctx, q)
 }

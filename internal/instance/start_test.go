@@ -40,8 +40,9 @@ func configured(t *testing.T, tier credentials.Tier) *Instance {
 		Group: replica.Settings{Replicas: 5, Founders: []string{"founder", "name"}, Voters: 6, SessionTTL: 7 * time.Second,
 			Grace: 8 * time.Second, SessionBytes: 9, GroupBytes: 10},
 		Self: credentials.Peer{Tier: tier},
-		World: outside.World{Clock: still(11), Wall: func() time.Time { return wall }, Rules: 12, Build: 15, Fingerprints: []uint64{13},
-			Random: func(b []byte) { b[0] = 14 }, Kubernetes: true, Limits: lockfsm.Limits{SessionBytes: 15}}})
+		World: outside.World{Clock: still(11), Wall: func() time.Time { return wall }, Rules: 12, Build: 15,
+			Fingerprints: []uint64{13},
+			Random:       func(b []byte) { b[0] = 14 }, Kubernetes: true, Limits: lockfsm.Limits{SessionBytes: 15}}})
 	key := nodeidtest.Key(1)
 	n.key.Store(&key)
 	n.address, n.begins.Life = "here:16", 17

@@ -370,6 +370,11 @@ func (c recordedCluster) Report() (voters.Report, bool) {
 	}
 	return *c.report, true
 }
+func (c recordedCluster) Heir(name string) (cluster.Heir, bool) {
+	c.note("cluster.Heir(%s)", name)
+	return cluster.Heir{}, false
+}
+
 func (c recordedCluster) Leave(ctx context.Context, alone bool) {
 	c.note("cluster.Leave(alone %v, %v)", alone, ctx)
 }

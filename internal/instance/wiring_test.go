@@ -570,7 +570,8 @@ var read = []string{"client.Status", "port.Linked", "port.Met", "port.To", "clus
 	"cluster.Report", "log.Survey", "log.Status", "keeper.Left"}
 
 // ofCore are the calls of a replica's core, and of the answer to a question, and not of the wiring.
-var ofCore = []string{"cluster.Log", "cluster.Configured", "cluster.Applied", "cluster.BornApplied", "cluster.Adopt",
+var ofCore = []string{"cluster.Heir", "cluster.Log", "cluster.Configured", "cluster.Applied",
+	"cluster.BornApplied", "cluster.Adopt",
 	"keeper.Leads", "keeper.Applied", "keeper.Yield", "keeper.Confirmed", "keeper.Searched", "keeper.ProposeAdopt",
 	"keeper.ProposeRaise", "keeper.ProposeEnd", "raftlog.Deferrable", "raftlog.Queued", "raftlog.Digest"}
 

@@ -39,23 +39,34 @@ func CheckEndSession(q *query.EndSessionRequest) error {
 	return nil
 }
 
+// CheckTransferLead is like CheckEvict, for a move of the leadership.
+func CheckTransferLead(q *query.TransferLeadRequest) error {
+	if err := checkForce(string(q.By), string(q.Reason)); err != nil {
+		return err
+	}
+	if name := string(q.Name); name == "" || len(name) > maxByBytes || !plain.Is(name) {
+		return fmt.Errorf("%w: %q is no name of an instance; Members reports the names", ErrBadRequest, name)
+	}
+	return nil
+}
+
 func checkForce(by, reason string) error {
 	switch {
 	case by == "" || len(by) > maxByBytes || !plain.Is(by):
 		return fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,
 			plain.NotText)
 	case len(reason) > lockfsm.MaxValueBytes:
-		return fmt.Errorf("%w: the reason of a forced end has %d bytes, more than %d", ErrBadRequest, len(reason),
+		return fmt.Errorf("%w: the reason has %d bytes, more than %d", ErrBadRequest, len(reason),
 			lockfsm.MaxValueBytes)
 	case !plain.Is(reason):
-		return fmt.Errorf("%w: the reason of a forced end, %q, %s", ErrBadRequest, reason, plain.NotText)
+		return fmt.Errorf("%w: the reason, %q, %s", ErrBadRequest, reason, plain.NotText)
 	}
 	return nil
 }
 
-// proved returns the name of the program that ends a hold or a session, for the log, the audit log
-// and the holder. The program's ID and the name in a derived secret's capability are authenticated.
-// The program's own name is only a claim.
+// proved returns the name of the program that ends a hold or a session, or moves the leadership,
+// for the log, the audit log and the holder. The program's ID and the name in a derived secret's
+// capability are authenticated. The program's own name is only a claim.
 func proved(by *query.Origin, rights *capability.Capability, says string) string {
 	asker := ID(by.GetAsker())
 	switch {

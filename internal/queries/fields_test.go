@@ -36,20 +36,23 @@ var keyFields = map[protoreflect.FullName][]string{
 
 // otherFields are the texts and bytes of questions that name no key.
 var otherFields = map[protoreflect.FullName]string{
-	"mortise.query.v1.Origin.rights":            "replaced by the rights of the connection; see settle",
-	"mortise.query.v1.Origin.asker":             "replaced by the sender; see settle",
-	"mortise.query.v1.PutRequest.data":          "what is stored",
-	"mortise.query.v1.PutRequest.nonce":         "identifies a repetition",
-	"mortise.query.v1.ValueRequest.value":       "what is stored",
-	"mortise.query.v1.EvictRequest.by":          "shown to the holder",
-	"mortise.query.v1.EvictRequest.reason":      "shown to the holder",
-	"mortise.query.v1.EndSessionRequest.by":     "only a full instance may end a session",
-	"mortise.query.v1.EndSessionRequest.reason": "only a full instance may end a session",
-	"mortise.query.v1.RecoverRequest.group":     "only a full instance may recover",
-	"mortise.query.v1.FoundRequest.question":    "of the founding; no lock is involved",
-	"mortise.query.v1.DiskFault.state":          "only a full instance may report its disk",
-	"mortise.query.v1.DiskFault.cause":          "only a full instance may report its disk",
-	"mortise.query.v1.DiskFault.remedy":         "only a full instance may report its disk",
+	"mortise.query.v1.Origin.rights":              "replaced by the rights of the connection; see settle",
+	"mortise.query.v1.Origin.asker":               "replaced by the sender; see settle",
+	"mortise.query.v1.PutRequest.data":            "what is stored",
+	"mortise.query.v1.PutRequest.nonce":           "identifies a repetition",
+	"mortise.query.v1.ValueRequest.value":         "what is stored",
+	"mortise.query.v1.EvictRequest.by":            "shown to the holder",
+	"mortise.query.v1.EvictRequest.reason":        "shown to the holder",
+	"mortise.query.v1.EndSessionRequest.by":       "only a full instance may end a session",
+	"mortise.query.v1.EndSessionRequest.reason":   "only a full instance may end a session",
+	"mortise.query.v1.TransferLeadRequest.name":   "only a full instance may move the leadership",
+	"mortise.query.v1.TransferLeadRequest.by":     "only a full instance may move the leadership",
+	"mortise.query.v1.TransferLeadRequest.reason": "only a full instance may move the leadership",
+	"mortise.query.v1.RecoverRequest.group":       "only a full instance may recover",
+	"mortise.query.v1.FoundRequest.question":      "of the founding; no lock is involved",
+	"mortise.query.v1.DiskFault.state":            "only a full instance may report its disk",
+	"mortise.query.v1.DiskFault.cause":            "only a full instance may report its disk",
+	"mortise.query.v1.DiskFault.remedy":           "only a full instance may report its disk",
 }
 
 // fill sets every field of a message, and gives each text and each bytes a value with the name of

@@ -139,6 +139,19 @@ func (l leader) EndSession(ctx context.Context, q *query.EndSessionRequest) (*qu
 		Reason: string(q.Reason)})
 }
 
+// TransferLead needs the right root, like EndSession.
+func (l leader) TransferLead(ctx context.Context, q *query.TransferLeadRequest) (*query.TransferLeadAnswer, error) {
+	if err := CheckTransferLead(q); err != nil {
+		return nil, err
+	}
+	a, err := l.answer(ctx, replica.Question{Op: replica.OpLead, Key: string(q.Name),
+		By: proved(q.Origin, RightsOf(ctx), string(q.By)), Reason: string(q.Reason)})
+	if err != nil {
+		return nil, err
+	}
+	return &query.TransferLeadAnswer{Refusal: uint32(a.Refusal), From: []byte(a.LedBy)}, nil
+}
+
 func (l leader) Get(ctx context.Context, q *query.KeyRequest) (*query.Data, error) {
 	a, err := l.answer(ctx, replica.Question{Op: replica.OpGet, Key: string(q.Key)})
 	if err != nil {

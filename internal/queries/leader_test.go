@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
@@ -32,7 +33,8 @@ func wholeAnswer(flag int) *replica.Answer {
 			Queue: []lockfsm.Standing{{Session: 14, Record: []byte("r"), Number: 15, Place: 16, Token: 17, Last: last,
 				Watch: 18, SinceUnixMS: 19, Grant: lockfsm.Grant{Key: "k", Permits: 20, Of: 21, Value: []byte("v")},
 				Gone: is(1), Upgrades: is(2), Unsearched: is(4)}}}},
-		Left: map[lockfsm.SessionID]time.Duration{14: 22, 30: 23},
+		Left:  map[lockfsm.SessionID]time.Duration{14: 22, 30: 23},
+		LedBy: "from", Refusal: voters.Silent,
 		Held: is(5), Next: lockfsm.Cursor{Key: "n", Place: 24}, More: is(6),
 		Sessions: []lockfsm.SessionInfo{{ID: 30, Record: []byte("s"), TTL: 31, Held: 32, Waiting: 33, Leaving: is(7),
 			Gone: is(8), Nonce: lockfsm.Nonce{34}}},
@@ -132,6 +134,9 @@ func TestEachQuestionIsCarriedWhole(t *testing.T) {
 				replica.Question{Op: replica.OpReserve, After: 12}, &query.Reserved{Code: put.Code, First: 51}},
 			"EndSession": {asking(query.QueryClient.EndSession, &query.EndSessionRequest{Session: 7, By: []byte("by"),
 				Reason: []byte("why")}), replica.Question{Op: replica.OpEnd, Session: 7, By: "by", Reason: "why"}, held},
+			"TransferLead": {asking(query.QueryClient.TransferLead, &query.TransferLeadRequest{Name: []byte("n"),
+				By: []byte("by"), Reason: []byte("why")}), replica.Question{Op: replica.OpLead, Key: "n", By: "by",
+				Reason: "why"}, &query.TransferLeadAnswer{Refusal: uint32(voters.Silent), From: []byte("from")}},
 			"Evict": {asking(query.QueryClient.Evict, &query.EvictRequest{Key: key, Token: 13, By: []byte("by"),
 				Reason: []byte("why")}), replica.Question{Op: replica.OpEvict, Key: "key", Token: 13, By: "by",
 				Reason: "why"}, held},

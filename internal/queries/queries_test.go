@@ -116,8 +116,10 @@ func questions() map[string]rule {
 		query.Query_Reserve_FullMethodName: {&query.ReserveRequest{Count: 1}, "lock", "*", "lock *", true, false},
 		query.Query_Evict_FullMethodName: {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true,
 			false},
-		query.Query_EndSession_FullMethodName: {&query.EndSessionRequest{Session: 7}, "root", "", "", true, false},
-		query.Admin_EndSession_FullMethodName: {&query.EndSessionRequest{Session: 7}, "root", "", "", true, true},
+		query.Query_EndSession_FullMethodName:   {&query.EndSessionRequest{Session: 7}, "root", "", "", true, false},
+		query.Admin_EndSession_FullMethodName:   {&query.EndSessionRequest{Session: 7}, "root", "", "", true, true},
+		query.Query_TransferLead_FullMethodName: {&query.TransferLeadRequest{Name: k}, "root", "", "", true, false},
+		query.Admin_TransferLead_FullMethodName: {&query.TransferLeadRequest{Name: k}, "root", "", "", true, true},
 
 		query.Query_Ends_FullMethodName:     {&query.StateRequest{}, "read", "*", any, true, false},
 		query.Query_Names_FullMethodName:    {&query.StateRequest{}, "read", "*", any, true, false},
@@ -423,7 +425,7 @@ func TestTheLeaderChecksWhatAForcedEndSays(t *testing.T) {
 		"a long name":       {&query.EvictRequest{By: long(maxByBytes + 1), Token: 1}, "128 bytes"},
 		"a name of no text": {&query.EvictRequest{By: []byte("a\u202eb"), Token: 1}, plain.NotText},
 		"a long reason": {&query.EvictRequest{By: []byte("x"), Token: 1, Reason: long(lockfsm.MaxValueBytes + 1)},
-			"the reason of a forced end has"},
+			"the reason has"},
 		"a reason of no text": {&query.EvictRequest{By: []byte("x"), Token: 1, Reason: []byte("\x1b[2J")}, plain.NotText},
 		"a reason of bytes":   {&query.EvictRequest{By: []byte("x"), Token: 1, Reason: []byte("\xff")}, plain.NotText},
 		"no token":            {&query.EvictRequest{By: []byte("x")}, "token 0"},
@@ -432,6 +434,36 @@ func TestTheLeaderChecksWhatAForcedEndSays(t *testing.T) {
 		services := leads(&replica.Answer{Held: true}, nil, &last)
 		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
 			query.QueryClient.Evict, c.q)
+		if refused := c.text != ""; (err != nil) != refused || (last.Op == "") != refused ||
+			refused && !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, the replica was asked for %q", what, err, last.Op)
+		}
+	}
+}
+
+// The lead moves only to a name that an instance can have, and by a name and for a reason that can
+// be shown.
+func TestTheLeaderChecksWhatAMoveOfTheLeadSays(t *testing.T) {
+	name := func(n string) *query.TransferLeadRequest {
+		return &query.TransferLeadRequest{Name: []byte(n), By: []byte("x"), Reason: []byte("why")}
+	}
+	for what, c := range map[string]struct {
+		q    *query.TransferLeadRequest
+		text string // of the error, empty if the replica is asked
+	}{
+		"all":               {name("n"), ""},
+		"the longest name":  {name(strings.Repeat("n", maxByBytes)), ""},
+		"too long a name":   {name(strings.Repeat("n", maxByBytes+1)), "is no name of an instance"},
+		"no name":           {name(""), "is no name of an instance"},
+		"a name of no text": {name("a\x1b"), "is no name of an instance"},
+		"by none":           {&query.TransferLeadRequest{Name: []byte("n")}, `By ""`},
+		"a reason of bytes": {&query.TransferLeadRequest{Name: []byte("n"), By: []byte("x"), Reason: []byte("\xff")},
+			plain.NotText},
+	} {
+		var last replica.Question
+		services := leads(&replica.Answer{}, nil, &last)
+		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
+			query.QueryClient.TransferLead, c.q)
 		if refused := c.text != ""; (err != nil) != refused || (last.Op == "") != refused ||
 			refused && !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, the replica was asked for %q", what, err, last.Op)

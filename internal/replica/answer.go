@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -32,7 +33,10 @@ type Answer struct {
 	Leader   uint64       // raft ID of the replica that answers
 	Position uint64       // position of the end of Events, or the present position
 	Events   []lockfsm.Event
-	Missed   bool // some events after the question's position are no longer stored
+	// for a Lead: the name of the instance that led, and why the leadership was not moved
+	LedBy   string
+	Refusal voters.Refusal
+	Missed  bool // some events after the question's position are no longer stored
 }
 
 // Listed is a member in a leader's answer.

@@ -109,6 +109,7 @@ func TestEachChangeHasItsCommand(t *testing.T) {
 		From: lockfsm.SessionCursor{At: 8}}
 	want := map[Op]lockfsm.Command{
 		OpEvict: {Kind: lockfsm.Evict, Token: 3, Record: []byte("by"), Value: []byte("why"), Rights: rights.Text()},
+		OpLead:  {Kind: lockfsm.Lead, Record: []byte("by"), Value: []byte("why")},
 		OpPut:   {Kind: lockfsm.Put, Revision: 6, Nonce: lockfsm.Nonce{7}, Value: []byte("v"), Token: 3, Lock: "l"},
 		OpValue: {Kind: lockfsm.SetValue, Token: 3, Seq: 6, Value: []byte("v"), Opener: lockfsm.Opener{
 			Instance: nodeidtest.ID(4), Capability: rights.Hash()}},

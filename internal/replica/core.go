@@ -212,7 +212,7 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 func (c *Core) answer(result *lockfsm.Result) {
 	c.SessionIndex.Note(result)
 	switch result.Kind {
-	case lockfsm.Evict, lockfsm.Expire, lockfsm.Put, lockfsm.SetValue, lockfsm.Reserve:
+	case lockfsm.Evict, lockfsm.Expire, lockfsm.Put, lockfsm.SetValue, lockfsm.Reserve, lockfsm.Lead:
 		c.Questions.changed(result, c.machine)
 	}
 	c.config.Host.Answering(result)

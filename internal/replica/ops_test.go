@@ -85,8 +85,8 @@ func TestEachOpHasItsAnswer(t *testing.T) {
 		OpSessions: {Question{}, func(a *Answer) bool { return len(a.Sessions) == 1 && a.Sessions[0].ID == session }},
 		OpMembers:  {Question{}, func(a *Answer) bool { return len(a.Sessions) == 1 && a.Sessions[0].ID == session }},
 		OpNames:    {Question{}, func(a *Answer) bool { return len(a.Locks) == 0 && len(a.Sessions) == 0 }},
-		// the Evict, which stands before it in question.go
-		OpEnds: {Question{}, func(a *Answer) bool { return len(a.Events) == 1 }},
+		// the Evict and the Lead, which stand before it in question.go
+		OpEnds: {Question{}, func(a *Answer) bool { return len(a.Events) == 2 }},
 		OpEvents: {Question{Prefixes: allKeys, After: before}, func(a *Answer) bool {
 			return len(a.Events) == maxEvents && a.More && a.Position > before
 		}},
@@ -100,6 +100,7 @@ func TestEachOpHasItsAnswer(t *testing.T) {
 			return a.Code == lockfsm.Done
 		}},
 		OpEnd:     {Question{Session: 42}, func(a *Answer) bool { return a.Code == lockfsm.NoSession && !a.Held }},
+		OpLead:    {Question{Key: "n", By: "test", Reason: "test"}, func(a *Answer) bool { return a.Code == lockfsm.Done }},
 		OpReserve: {Question{After: 7}, func(a *Answer) bool { return a.First != 0 }},
 		OpEvict: {Question{Key: "k", Token: uint64(all.Queue[1].Token), By: "test", Reason: "test"}, func(a *Answer) bool {
 			return a.Held

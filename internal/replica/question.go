@@ -40,7 +40,8 @@ const (
 	OpList     Op = "list"
 	OpCheck    Op = "check"
 	OpEvict    Op = "evict"
-	OpEnd      Op = "end" // ends a session; the keeper proposes it
+	OpEnd      Op = "end"  // ends a session; the keeper proposes it
+	OpLead     Op = "lead" // notes a move of the leadership in the audit log, and begins it
 	OpPut      Op = "put"
 	OpValue    Op = "value" // changes the value of a hold
 	OpReserve  Op = "reserve"
@@ -66,11 +67,11 @@ var ErrBusy = errors.New("mortise: the leader has too many queries at once")
 type Question struct {
 	Op         Op
 	For        fair.Identity     // the user whose question it is
-	Key        string            // key or key prefix
+	Key        string            // key or key prefix; with OpLead: the name of the next leader
 	Prefixes   lockfsm.Prefixes  // for a Watch and Events
 	Token      uint64            // with OpPut: of the hold that guards it; zero means none
 	Lock       string            // with OpPut: the key of that hold
-	By, Reason string            // cause of an Evict or an End
+	By, Reason string            // cause of an Evict, an End or a Lead
 	Session    lockfsm.SessionID // for an End
 	Asker      nodeid.ID         // with OpValue: the proved ID of the instance that asks
 	Next       lockfsm.Cursor
@@ -104,6 +105,8 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 		if q.Rights != nil {
 			c.Rights = q.Rights.Text()
 		}
+	case OpLead:
+		c.Kind, c.Record, c.Value = lockfsm.Lead, []byte(q.By), []byte(q.Reason)
 	case OpPut:
 		c.Kind, c.Revision, c.Nonce, c.Value = lockfsm.Put, lockfsm.Revision(q.After), q.Nonce, q.Value
 		if q.Token != 0 {

@@ -182,8 +182,8 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers the question of an Evict, an End, a Put, a SetValue or a Reserve with the result
-// of the command. A command of an earlier term has no question.
+// changed answers the question of an Evict, an End, a Lead, a Put, a SetValue or a Reserve with the
+// result of the command. A command of an earlier term has no question.
 func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	one := s.remove(uint64(result.Number))
 	if one == nil {

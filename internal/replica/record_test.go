@@ -75,8 +75,9 @@ func TestARecordIsStampedAndDerived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := Record{Instance: "i", Name: "n", Addr: "a", Zone: "z", Version: "v", Rules: 3, Build: 4, Settings: groupOf(nil).Named(),
-		For: "f", Tier: "t", Own: true, Guest: true, Founders: []string{"a"}, Since: 4}
+	full := Record{Instance: "i", Name: "n", Addr: "a", Zone: "z", Version: "v", Rules: 3, Build: 4,
+		Settings: groupOf(nil).Named(),
+		For:      "f", Tier: "t", Own: true, Guest: true, Founders: []string{"a"}, Since: 4}
 	for i := range reflect.TypeFor[Record]().NumField() {
 		var r Record
 		if !reflect.TypeFor[Record]().Field(i).IsExported() {

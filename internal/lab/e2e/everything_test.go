@@ -116,6 +116,12 @@ var everyCall = []struct {
 		_, err := n.EndSession(ctx, "1", "a test")
 		return err
 	}},
+	{"Node.TransferLead", func(ctx context.Context, n *node, _ string) error {
+		if err := n.TransferLead(ctx, "nobody", "a test"); !errors.Is(err, mortise.ErrBadRequest) {
+			return err
+		}
+		return nil
+	}},
 	{"Node.Get Node.Put", func(ctx context.Context, n *node, key string) error {
 		data, revision, err := n.Get(ctx, key)
 		if err == nil {

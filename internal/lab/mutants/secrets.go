@@ -80,6 +80,8 @@ func secrets() []Bug {
 			Breaks: "a guest gives up the group"},
 		{Name: "guest-ends-session", Package: "internal/queries", Hazard: "none",
 			Breaks: "a guest or a member without the root secret ends the session of another"},
+		{Name: "guest-moves-the-lead", Package: "internal/queries", Hazard: "none",
+			Breaks: "a guest moves the lead of the group, again and again"},
 		{Name: "guest-asks-as-instance", Package: "internal/queries", Hazard: "none", Nodes: "TestAGuestIsNoInstance",
 			Breaks: "a guest puts the questions that instances put to the leader"},
 		{Name: "member-is-heard", Package: "internal/queries", Hazard: "none", Nodes: "TestAGuestIsNoInstance",

@@ -581,7 +581,7 @@ const file_mortise_query_v1_admin_proto_rawDesc = "" +
 	"\x04more\x18\x03 \x01(\bR\x04more\"&\n" +
 	"\x0eRecoverRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"\x0f\n" +
-	"\rRecoverAnswer2\xee\a\n" +
+	"\rRecoverAnswer2\xcb\b\n" +
 	"\x05Admin\x12C\n" +
 	"\x04Here\x12\x1d.mortise.query.v1.HereRequest\x1a\x1c.mortise.query.v1.HereAnswer\x12H\n" +
 	"\x06Health\x12\x1e.mortise.query.v1.StateRequest\x1a\x1e.mortise.query.v1.HealthAnswer\x12C\n" +
@@ -596,7 +596,8 @@ const file_mortise_query_v1_admin_proto_rawDesc = "" +
 	"\bSetValue\x12\x1e.mortise.query.v1.ValueRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12?\n" +
 	"\x05Evict\x12\x1e.mortise.query.v1.EvictRequest\x1a\x16.mortise.query.v1.Held\x12I\n" +
 	"\n" +
-	"EndSession\x12#.mortise.query.v1.EndSessionRequest\x1a\x16.mortise.query.v1.Held\x12L\n" +
+	"EndSession\x12#.mortise.query.v1.EndSessionRequest\x1a\x16.mortise.query.v1.Held\x12[\n" +
+	"\fTransferLead\x12%.mortise.query.v1.TransferLeadRequest\x1a$.mortise.query.v1.TransferLeadAnswer\x12L\n" +
 	"\aRecover\x12 .mortise.query.v1.RecoverRequest\x1a\x1f.mortise.query.v1.RecoverAnswerBGZEgithub.com/mortise-lock/mortise/transport/wire/mortise/query/v1;queryb\x06proto3"
 
 var (
@@ -613,30 +614,32 @@ func file_mortise_query_v1_admin_proto_rawDescGZIP() []byte {
 
 var file_mortise_query_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_mortise_query_v1_admin_proto_goTypes = []any{
-	(*HereRequest)(nil),       // 0: mortise.query.v1.HereRequest
-	(*HereAnswer)(nil),        // 1: mortise.query.v1.HereAnswer
-	(*HealthAnswer)(nil),      // 2: mortise.query.v1.HealthAnswer
-	(*KeysAnswer)(nil),        // 3: mortise.query.v1.KeysAnswer
-	(*EventsAnswer)(nil),      // 4: mortise.query.v1.EventsAnswer
-	(*MembersAnswer)(nil),     // 5: mortise.query.v1.MembersAnswer
-	(*SessionsAnswer)(nil),    // 6: mortise.query.v1.SessionsAnswer
-	(*RecoverRequest)(nil),    // 7: mortise.query.v1.RecoverRequest
-	(*RecoverAnswer)(nil),     // 8: mortise.query.v1.RecoverAnswer
-	(*Denied)(nil),            // 9: mortise.query.v1.Denied
-	(*Cursor)(nil),            // 10: mortise.query.v1.Cursor
-	(*SessionCursor)(nil),     // 11: mortise.query.v1.SessionCursor
-	(*StateRequest)(nil),      // 12: mortise.query.v1.StateRequest
-	(*ListRequest)(nil),       // 13: mortise.query.v1.ListRequest
-	(*KeyRequest)(nil),        // 14: mortise.query.v1.KeyRequest
-	(*HoldRequest)(nil),       // 15: mortise.query.v1.HoldRequest
-	(*WatchRequest)(nil),      // 16: mortise.query.v1.WatchRequest
-	(*PageRequest)(nil),       // 17: mortise.query.v1.PageRequest
-	(*PutRequest)(nil),        // 18: mortise.query.v1.PutRequest
-	(*ValueRequest)(nil),      // 19: mortise.query.v1.ValueRequest
-	(*EvictRequest)(nil),      // 20: mortise.query.v1.EvictRequest
-	(*EndSessionRequest)(nil), // 21: mortise.query.v1.EndSessionRequest
-	(*Held)(nil),              // 22: mortise.query.v1.Held
-	(*PutAnswer)(nil),         // 23: mortise.query.v1.PutAnswer
+	(*HereRequest)(nil),         // 0: mortise.query.v1.HereRequest
+	(*HereAnswer)(nil),          // 1: mortise.query.v1.HereAnswer
+	(*HealthAnswer)(nil),        // 2: mortise.query.v1.HealthAnswer
+	(*KeysAnswer)(nil),          // 3: mortise.query.v1.KeysAnswer
+	(*EventsAnswer)(nil),        // 4: mortise.query.v1.EventsAnswer
+	(*MembersAnswer)(nil),       // 5: mortise.query.v1.MembersAnswer
+	(*SessionsAnswer)(nil),      // 6: mortise.query.v1.SessionsAnswer
+	(*RecoverRequest)(nil),      // 7: mortise.query.v1.RecoverRequest
+	(*RecoverAnswer)(nil),       // 8: mortise.query.v1.RecoverAnswer
+	(*Denied)(nil),              // 9: mortise.query.v1.Denied
+	(*Cursor)(nil),              // 10: mortise.query.v1.Cursor
+	(*SessionCursor)(nil),       // 11: mortise.query.v1.SessionCursor
+	(*StateRequest)(nil),        // 12: mortise.query.v1.StateRequest
+	(*ListRequest)(nil),         // 13: mortise.query.v1.ListRequest
+	(*KeyRequest)(nil),          // 14: mortise.query.v1.KeyRequest
+	(*HoldRequest)(nil),         // 15: mortise.query.v1.HoldRequest
+	(*WatchRequest)(nil),        // 16: mortise.query.v1.WatchRequest
+	(*PageRequest)(nil),         // 17: mortise.query.v1.PageRequest
+	(*PutRequest)(nil),          // 18: mortise.query.v1.PutRequest
+	(*ValueRequest)(nil),        // 19: mortise.query.v1.ValueRequest
+	(*EvictRequest)(nil),        // 20: mortise.query.v1.EvictRequest
+	(*EndSessionRequest)(nil),   // 21: mortise.query.v1.EndSessionRequest
+	(*TransferLeadRequest)(nil), // 22: mortise.query.v1.TransferLeadRequest
+	(*Held)(nil),                // 23: mortise.query.v1.Held
+	(*PutAnswer)(nil),           // 24: mortise.query.v1.PutAnswer
+	(*TransferLeadAnswer)(nil),  // 25: mortise.query.v1.TransferLeadAnswer
 }
 var file_mortise_query_v1_admin_proto_depIdxs = []int32{
 	9,  // 0: mortise.query.v1.HereAnswer.denied:type_name -> mortise.query.v1.Denied
@@ -656,23 +659,25 @@ var file_mortise_query_v1_admin_proto_depIdxs = []int32{
 	19, // 14: mortise.query.v1.Admin.SetValue:input_type -> mortise.query.v1.ValueRequest
 	20, // 15: mortise.query.v1.Admin.Evict:input_type -> mortise.query.v1.EvictRequest
 	21, // 16: mortise.query.v1.Admin.EndSession:input_type -> mortise.query.v1.EndSessionRequest
-	7,  // 17: mortise.query.v1.Admin.Recover:input_type -> mortise.query.v1.RecoverRequest
-	1,  // 18: mortise.query.v1.Admin.Here:output_type -> mortise.query.v1.HereAnswer
-	2,  // 19: mortise.query.v1.Admin.Health:output_type -> mortise.query.v1.HealthAnswer
-	3,  // 20: mortise.query.v1.Admin.List:output_type -> mortise.query.v1.KeysAnswer
-	3,  // 21: mortise.query.v1.Admin.Peek:output_type -> mortise.query.v1.KeysAnswer
-	22, // 22: mortise.query.v1.Admin.Check:output_type -> mortise.query.v1.Held
-	4,  // 23: mortise.query.v1.Admin.Watch:output_type -> mortise.query.v1.EventsAnswer
-	4,  // 24: mortise.query.v1.Admin.Audit:output_type -> mortise.query.v1.EventsAnswer
-	5,  // 25: mortise.query.v1.Admin.Members:output_type -> mortise.query.v1.MembersAnswer
-	6,  // 26: mortise.query.v1.Admin.Sessions:output_type -> mortise.query.v1.SessionsAnswer
-	23, // 27: mortise.query.v1.Admin.Put:output_type -> mortise.query.v1.PutAnswer
-	23, // 28: mortise.query.v1.Admin.SetValue:output_type -> mortise.query.v1.PutAnswer
-	22, // 29: mortise.query.v1.Admin.Evict:output_type -> mortise.query.v1.Held
-	22, // 30: mortise.query.v1.Admin.EndSession:output_type -> mortise.query.v1.Held
-	8,  // 31: mortise.query.v1.Admin.Recover:output_type -> mortise.query.v1.RecoverAnswer
-	18, // [18:32] is the sub-list for method output_type
-	4,  // [4:18] is the sub-list for method input_type
+	22, // 17: mortise.query.v1.Admin.TransferLead:input_type -> mortise.query.v1.TransferLeadRequest
+	7,  // 18: mortise.query.v1.Admin.Recover:input_type -> mortise.query.v1.RecoverRequest
+	1,  // 19: mortise.query.v1.Admin.Here:output_type -> mortise.query.v1.HereAnswer
+	2,  // 20: mortise.query.v1.Admin.Health:output_type -> mortise.query.v1.HealthAnswer
+	3,  // 21: mortise.query.v1.Admin.List:output_type -> mortise.query.v1.KeysAnswer
+	3,  // 22: mortise.query.v1.Admin.Peek:output_type -> mortise.query.v1.KeysAnswer
+	23, // 23: mortise.query.v1.Admin.Check:output_type -> mortise.query.v1.Held
+	4,  // 24: mortise.query.v1.Admin.Watch:output_type -> mortise.query.v1.EventsAnswer
+	4,  // 25: mortise.query.v1.Admin.Audit:output_type -> mortise.query.v1.EventsAnswer
+	5,  // 26: mortise.query.v1.Admin.Members:output_type -> mortise.query.v1.MembersAnswer
+	6,  // 27: mortise.query.v1.Admin.Sessions:output_type -> mortise.query.v1.SessionsAnswer
+	24, // 28: mortise.query.v1.Admin.Put:output_type -> mortise.query.v1.PutAnswer
+	24, // 29: mortise.query.v1.Admin.SetValue:output_type -> mortise.query.v1.PutAnswer
+	23, // 30: mortise.query.v1.Admin.Evict:output_type -> mortise.query.v1.Held
+	23, // 31: mortise.query.v1.Admin.EndSession:output_type -> mortise.query.v1.Held
+	25, // 32: mortise.query.v1.Admin.TransferLead:output_type -> mortise.query.v1.TransferLeadAnswer
+	8,  // 33: mortise.query.v1.Admin.Recover:output_type -> mortise.query.v1.RecoverAnswer
+	19, // [19:34] is the sub-list for method output_type
+	4,  // [4:19] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
 	4,  // [4:4] is the sub-list for extension extendee
 	0,  // [0:4] is the sub-list for field type_name

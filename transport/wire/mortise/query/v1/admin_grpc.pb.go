@@ -19,20 +19,21 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Admin_Here_FullMethodName       = "/mortise.query.v1.Admin/Here"
-	Admin_Health_FullMethodName     = "/mortise.query.v1.Admin/Health"
-	Admin_List_FullMethodName       = "/mortise.query.v1.Admin/List"
-	Admin_Peek_FullMethodName       = "/mortise.query.v1.Admin/Peek"
-	Admin_Check_FullMethodName      = "/mortise.query.v1.Admin/Check"
-	Admin_Watch_FullMethodName      = "/mortise.query.v1.Admin/Watch"
-	Admin_Audit_FullMethodName      = "/mortise.query.v1.Admin/Audit"
-	Admin_Members_FullMethodName    = "/mortise.query.v1.Admin/Members"
-	Admin_Sessions_FullMethodName   = "/mortise.query.v1.Admin/Sessions"
-	Admin_Put_FullMethodName        = "/mortise.query.v1.Admin/Put"
-	Admin_SetValue_FullMethodName   = "/mortise.query.v1.Admin/SetValue"
-	Admin_Evict_FullMethodName      = "/mortise.query.v1.Admin/Evict"
-	Admin_EndSession_FullMethodName = "/mortise.query.v1.Admin/EndSession"
-	Admin_Recover_FullMethodName    = "/mortise.query.v1.Admin/Recover"
+	Admin_Here_FullMethodName         = "/mortise.query.v1.Admin/Here"
+	Admin_Health_FullMethodName       = "/mortise.query.v1.Admin/Health"
+	Admin_List_FullMethodName         = "/mortise.query.v1.Admin/List"
+	Admin_Peek_FullMethodName         = "/mortise.query.v1.Admin/Peek"
+	Admin_Check_FullMethodName        = "/mortise.query.v1.Admin/Check"
+	Admin_Watch_FullMethodName        = "/mortise.query.v1.Admin/Watch"
+	Admin_Audit_FullMethodName        = "/mortise.query.v1.Admin/Audit"
+	Admin_Members_FullMethodName      = "/mortise.query.v1.Admin/Members"
+	Admin_Sessions_FullMethodName     = "/mortise.query.v1.Admin/Sessions"
+	Admin_Put_FullMethodName          = "/mortise.query.v1.Admin/Put"
+	Admin_SetValue_FullMethodName     = "/mortise.query.v1.Admin/SetValue"
+	Admin_Evict_FullMethodName        = "/mortise.query.v1.Admin/Evict"
+	Admin_EndSession_FullMethodName   = "/mortise.query.v1.Admin/EndSession"
+	Admin_TransferLead_FullMethodName = "/mortise.query.v1.Admin/TransferLead"
+	Admin_Recover_FullMethodName      = "/mortise.query.v1.Admin/Recover"
 )
 
 // AdminClient is the client API for Admin service.
@@ -60,6 +61,7 @@ type AdminClient interface {
 	SetValue(ctx context.Context, in *ValueRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error)
 	EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*Held, error)
+	TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadAnswer, error)
 	Recover(ctx context.Context, in *RecoverRequest, opts ...grpc.CallOption) (*RecoverAnswer, error)
 }
 
@@ -201,6 +203,16 @@ func (c *adminClient) EndSession(ctx context.Context, in *EndSessionRequest, opt
 	return out, nil
 }
 
+func (c *adminClient) TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TransferLeadAnswer)
+	err := c.cc.Invoke(ctx, Admin_TransferLead_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) Recover(ctx context.Context, in *RecoverRequest, opts ...grpc.CallOption) (*RecoverAnswer, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RecoverAnswer)
@@ -236,6 +248,7 @@ type AdminServer interface {
 	SetValue(context.Context, *ValueRequest) (*PutAnswer, error)
 	Evict(context.Context, *EvictRequest) (*Held, error)
 	EndSession(context.Context, *EndSessionRequest) (*Held, error)
+	TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadAnswer, error)
 	Recover(context.Context, *RecoverRequest) (*RecoverAnswer, error)
 	mustEmbedUnimplementedAdminServer()
 }
@@ -285,6 +298,9 @@ func (UnimplementedAdminServer) Evict(context.Context, *EvictRequest) (*Held, er
 }
 func (UnimplementedAdminServer) EndSession(context.Context, *EndSessionRequest) (*Held, error) {
 	return nil, status.Error(codes.Unimplemented, "method EndSession not implemented")
+}
+func (UnimplementedAdminServer) TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method TransferLead not implemented")
 }
 func (UnimplementedAdminServer) Recover(context.Context, *RecoverRequest) (*RecoverAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Recover not implemented")
@@ -544,6 +560,24 @@ func _Admin_EndSession_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_TransferLead_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TransferLeadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).TransferLead(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_TransferLead_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).TransferLead(ctx, req.(*TransferLeadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_Recover_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RecoverRequest)
 	if err := dec(in); err != nil {
@@ -620,6 +654,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "EndSession",
 			Handler:    _Admin_EndSession_Handler,
+		},
+		{
+			MethodName: "TransferLead",
+			Handler:    _Admin_TransferLead_Handler,
 		},
 		{
 			MethodName: "Recover",

@@ -957,6 +957,126 @@ func (x *EndSessionRequest) GetReason() []byte {
 	return nil
 }
 
+type TransferLeadRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // of the next leader
+	By            []byte                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`     // for the leader's log and for the audit log
+	Reason        []byte                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferLeadRequest) Reset() {
+	*x = TransferLeadRequest{}
+	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferLeadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferLeadRequest) ProtoMessage() {}
+
+func (x *TransferLeadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferLeadRequest.ProtoReflect.Descriptor instead.
+func (*TransferLeadRequest) Descriptor() ([]byte, []int) {
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *TransferLeadRequest) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+func (x *TransferLeadRequest) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *TransferLeadRequest) GetBy() []byte {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *TransferLeadRequest) GetReason() []byte {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+type TransferLeadAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Refusal       uint32                 `protobuf:"varint,1,opt,name=refusal,proto3" json:"refusal,omitempty"` // a voters.Refusal; zero if the instance leads now
+	From          []byte                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`        // the name of the instance that led before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferLeadAnswer) Reset() {
+	*x = TransferLeadAnswer{}
+	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferLeadAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferLeadAnswer) ProtoMessage() {}
+
+func (x *TransferLeadAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferLeadAnswer.ProtoReflect.Descriptor instead.
+func (*TransferLeadAnswer) Descriptor() ([]byte, []int) {
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *TransferLeadAnswer) GetRefusal() uint32 {
+	if x != nil {
+		return x.Refusal
+	}
+	return 0
+}
+
+func (x *TransferLeadAnswer) GetFrom() []byte {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
@@ -969,7 +1089,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1101,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1114,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{14}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WatchRequest) GetOrigin() *Origin {
@@ -1035,7 +1155,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1167,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1180,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{15}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PageRequest) GetOrigin() *Origin {
@@ -1088,7 +1208,7 @@ type SessionCursor struct {
 
 func (x *SessionCursor) Reset() {
 	*x = SessionCursor{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1220,7 @@ func (x *SessionCursor) String() string {
 func (*SessionCursor) ProtoMessage() {}
 
 func (x *SessionCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1233,7 @@ func (x *SessionCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionCursor.ProtoReflect.Descriptor instead.
 func (*SessionCursor) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{16}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SessionCursor) GetAt() uint64 {
@@ -1139,7 +1259,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1271,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1284,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{17}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StateRequest) GetOrigin() *Origin {
@@ -1187,7 +1307,7 @@ type LockList struct {
 
 func (x *LockList) Reset() {
 	*x = LockList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1319,7 @@ func (x *LockList) String() string {
 func (*LockList) ProtoMessage() {}
 
 func (x *LockList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1332,7 @@ func (x *LockList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockList.ProtoReflect.Descriptor instead.
 func (*LockList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{18}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LockList) GetLocks() []*Lock {
@@ -1263,7 +1383,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1395,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1408,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{19}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Lock) GetKey() []byte {
@@ -1349,7 +1469,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1481,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1494,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{20}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Standing) GetSession() uint64 {
@@ -1489,7 +1609,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1621,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1634,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{21}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Part) GetKey() []byte {
@@ -1562,7 +1682,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1694,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1707,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Data) GetValue() []byte {
@@ -1613,7 +1733,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1745,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1758,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Held) GetHeld() bool {
@@ -1659,7 +1779,7 @@ type PutAnswer struct {
 
 func (x *PutAnswer) Reset() {
 	*x = PutAnswer{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1671,7 +1791,7 @@ func (x *PutAnswer) String() string {
 func (*PutAnswer) ProtoMessage() {}
 
 func (x *PutAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,7 +1804,7 @@ func (x *PutAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutAnswer.ProtoReflect.Descriptor instead.
 func (*PutAnswer) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PutAnswer) GetCode() uint32 {
@@ -1721,7 +1841,7 @@ type EventList struct {
 
 func (x *EventList) Reset() {
 	*x = EventList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1853,7 @@ func (x *EventList) String() string {
 func (*EventList) ProtoMessage() {}
 
 func (x *EventList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1866,7 @@ func (x *EventList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventList.ProtoReflect.Descriptor instead.
 func (*EventList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EventList) GetEvents() []*Event {
@@ -1805,7 +1925,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1937,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1950,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Event) GetPosition() uint64 {
@@ -1928,7 +2048,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2060,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2073,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{27}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -1993,7 +2113,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2125,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2138,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{28}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Session) GetId() uint64 {
@@ -2090,7 +2210,7 @@ type MemberList struct {
 
 func (x *MemberList) Reset() {
 	*x = MemberList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2222,7 @@ func (x *MemberList) String() string {
 func (*MemberList) ProtoMessage() {}
 
 func (x *MemberList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2235,7 @@ func (x *MemberList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberList.ProtoReflect.Descriptor instead.
 func (*MemberList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{29}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MemberList) GetMembers() []*Member {
@@ -2173,7 +2293,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[30]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2305,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[30]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2318,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{30}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Member) GetSession() uint64 {
@@ -2288,7 +2408,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[31]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2300,7 +2420,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[31]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2313,7 +2433,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{31}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Name) GetInstance() []byte {
@@ -2404,7 +2524,15 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\fR\x02by\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\fR\x06reason\"\x8b\x01\n" +
+	"\x06reason\x18\x04 \x01(\fR\x06reason\"\x83\x01\n" +
+	"\x13TransferLeadRequest\x120\n" +
+	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\fR\x02by\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\fR\x06reason\"B\n" +
+	"\x12TransferLeadAnswer\x12\x18\n" +
+	"\arefusal\x18\x01 \x01(\rR\arefusal\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\fR\x04from\"\x8b\x01\n" +
 	"\fWatchRequest\x120\n" +
 	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x1a\n" +
 	"\bprefixes\x18\x02 \x03(\fR\bprefixes\x12\x14\n" +
@@ -2518,7 +2646,7 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\aleaving\x18\v \x01(\bR\aleaving\"6\n" +
 	"\x04Name\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\fR\binstance\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name2\x9f\t\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name2\xfc\t\n" +
 	"\x05Query\x12@\n" +
 	"\x04Peek\x12\x1c.mortise.query.v1.KeyRequest\x1a\x1a.mortise.query.v1.LockList\x12A\n" +
 	"\x04List\x12\x1d.mortise.query.v1.ListRequest\x1a\x1a.mortise.query.v1.LockList\x12A\n" +
@@ -2532,7 +2660,8 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\aReserve\x12 .mortise.query.v1.ReserveRequest\x1a\x1a.mortise.query.v1.Reserved\x12?\n" +
 	"\x05Evict\x12\x1e.mortise.query.v1.EvictRequest\x1a\x16.mortise.query.v1.Held\x12I\n" +
 	"\n" +
-	"EndSession\x12#.mortise.query.v1.EndSessionRequest\x1a\x16.mortise.query.v1.Held\x12D\n" +
+	"EndSession\x12#.mortise.query.v1.EndSessionRequest\x1a\x16.mortise.query.v1.Held\x12[\n" +
+	"\fTransferLead\x12%.mortise.query.v1.TransferLeadRequest\x1a$.mortise.query.v1.TransferLeadAnswer\x12D\n" +
 	"\x05Watch\x12\x1e.mortise.query.v1.WatchRequest\x1a\x1b.mortise.query.v1.EventList\x12C\n" +
 	"\x04Ends\x12\x1e.mortise.query.v1.StateRequest\x1a\x1b.mortise.query.v1.EventList\x12H\n" +
 	"\bSessions\x12\x1d.mortise.query.v1.PageRequest\x1a\x1d.mortise.query.v1.SessionList\x12F\n" +
@@ -2552,41 +2681,43 @@ func file_mortise_query_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_mortise_query_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_mortise_query_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_mortise_query_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_mortise_query_v1_query_proto_goTypes = []any{
-	(Failure_Kind)(0),         // 0: mortise.query.v1.Failure.Kind
-	(*Origin)(nil),            // 1: mortise.query.v1.Origin
-	(*Failure)(nil),           // 2: mortise.query.v1.Failure
-	(*Denied)(nil),            // 3: mortise.query.v1.Denied
-	(*KeyRequest)(nil),        // 4: mortise.query.v1.KeyRequest
-	(*ListRequest)(nil),       // 5: mortise.query.v1.ListRequest
-	(*Cursor)(nil),            // 6: mortise.query.v1.Cursor
-	(*HoldersRequest)(nil),    // 7: mortise.query.v1.HoldersRequest
-	(*HoldRequest)(nil),       // 8: mortise.query.v1.HoldRequest
-	(*PutRequest)(nil),        // 9: mortise.query.v1.PutRequest
-	(*ValueRequest)(nil),      // 10: mortise.query.v1.ValueRequest
-	(*ReserveRequest)(nil),    // 11: mortise.query.v1.ReserveRequest
-	(*Reserved)(nil),          // 12: mortise.query.v1.Reserved
-	(*EvictRequest)(nil),      // 13: mortise.query.v1.EvictRequest
-	(*EndSessionRequest)(nil), // 14: mortise.query.v1.EndSessionRequest
-	(*WatchRequest)(nil),      // 15: mortise.query.v1.WatchRequest
-	(*PageRequest)(nil),       // 16: mortise.query.v1.PageRequest
-	(*SessionCursor)(nil),     // 17: mortise.query.v1.SessionCursor
-	(*StateRequest)(nil),      // 18: mortise.query.v1.StateRequest
-	(*LockList)(nil),          // 19: mortise.query.v1.LockList
-	(*Lock)(nil),              // 20: mortise.query.v1.Lock
-	(*Standing)(nil),          // 21: mortise.query.v1.Standing
-	(*Part)(nil),              // 22: mortise.query.v1.Part
-	(*Data)(nil),              // 23: mortise.query.v1.Data
-	(*Held)(nil),              // 24: mortise.query.v1.Held
-	(*PutAnswer)(nil),         // 25: mortise.query.v1.PutAnswer
-	(*EventList)(nil),         // 26: mortise.query.v1.EventList
-	(*Event)(nil),             // 27: mortise.query.v1.Event
-	(*SessionList)(nil),       // 28: mortise.query.v1.SessionList
-	(*Session)(nil),           // 29: mortise.query.v1.Session
-	(*MemberList)(nil),        // 30: mortise.query.v1.MemberList
-	(*Member)(nil),            // 31: mortise.query.v1.Member
-	(*Name)(nil),              // 32: mortise.query.v1.Name
+	(Failure_Kind)(0),           // 0: mortise.query.v1.Failure.Kind
+	(*Origin)(nil),              // 1: mortise.query.v1.Origin
+	(*Failure)(nil),             // 2: mortise.query.v1.Failure
+	(*Denied)(nil),              // 3: mortise.query.v1.Denied
+	(*KeyRequest)(nil),          // 4: mortise.query.v1.KeyRequest
+	(*ListRequest)(nil),         // 5: mortise.query.v1.ListRequest
+	(*Cursor)(nil),              // 6: mortise.query.v1.Cursor
+	(*HoldersRequest)(nil),      // 7: mortise.query.v1.HoldersRequest
+	(*HoldRequest)(nil),         // 8: mortise.query.v1.HoldRequest
+	(*PutRequest)(nil),          // 9: mortise.query.v1.PutRequest
+	(*ValueRequest)(nil),        // 10: mortise.query.v1.ValueRequest
+	(*ReserveRequest)(nil),      // 11: mortise.query.v1.ReserveRequest
+	(*Reserved)(nil),            // 12: mortise.query.v1.Reserved
+	(*EvictRequest)(nil),        // 13: mortise.query.v1.EvictRequest
+	(*EndSessionRequest)(nil),   // 14: mortise.query.v1.EndSessionRequest
+	(*TransferLeadRequest)(nil), // 15: mortise.query.v1.TransferLeadRequest
+	(*TransferLeadAnswer)(nil),  // 16: mortise.query.v1.TransferLeadAnswer
+	(*WatchRequest)(nil),        // 17: mortise.query.v1.WatchRequest
+	(*PageRequest)(nil),         // 18: mortise.query.v1.PageRequest
+	(*SessionCursor)(nil),       // 19: mortise.query.v1.SessionCursor
+	(*StateRequest)(nil),        // 20: mortise.query.v1.StateRequest
+	(*LockList)(nil),            // 21: mortise.query.v1.LockList
+	(*Lock)(nil),                // 22: mortise.query.v1.Lock
+	(*Standing)(nil),            // 23: mortise.query.v1.Standing
+	(*Part)(nil),                // 24: mortise.query.v1.Part
+	(*Data)(nil),                // 25: mortise.query.v1.Data
+	(*Held)(nil),                // 26: mortise.query.v1.Held
+	(*PutAnswer)(nil),           // 27: mortise.query.v1.PutAnswer
+	(*EventList)(nil),           // 28: mortise.query.v1.EventList
+	(*Event)(nil),               // 29: mortise.query.v1.Event
+	(*SessionList)(nil),         // 30: mortise.query.v1.SessionList
+	(*Session)(nil),             // 31: mortise.query.v1.Session
+	(*MemberList)(nil),          // 32: mortise.query.v1.MemberList
+	(*Member)(nil),              // 33: mortise.query.v1.Member
+	(*Name)(nil),                // 34: mortise.query.v1.Name
 }
 var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	0,  // 0: mortise.query.v1.Failure.kind:type_name -> mortise.query.v1.Failure.Kind
@@ -2601,63 +2732,66 @@ var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	1,  // 9: mortise.query.v1.ReserveRequest.origin:type_name -> mortise.query.v1.Origin
 	1,  // 10: mortise.query.v1.EvictRequest.origin:type_name -> mortise.query.v1.Origin
 	1,  // 11: mortise.query.v1.EndSessionRequest.origin:type_name -> mortise.query.v1.Origin
-	1,  // 12: mortise.query.v1.WatchRequest.origin:type_name -> mortise.query.v1.Origin
-	1,  // 13: mortise.query.v1.PageRequest.origin:type_name -> mortise.query.v1.Origin
-	17, // 14: mortise.query.v1.PageRequest.from:type_name -> mortise.query.v1.SessionCursor
-	1,  // 15: mortise.query.v1.StateRequest.origin:type_name -> mortise.query.v1.Origin
-	20, // 16: mortise.query.v1.LockList.locks:type_name -> mortise.query.v1.Lock
-	6,  // 17: mortise.query.v1.LockList.next:type_name -> mortise.query.v1.Cursor
-	21, // 18: mortise.query.v1.Lock.queue:type_name -> mortise.query.v1.Standing
-	23, // 19: mortise.query.v1.Lock.data:type_name -> mortise.query.v1.Data
-	22, // 20: mortise.query.v1.Standing.part:type_name -> mortise.query.v1.Part
-	22, // 21: mortise.query.v1.Standing.also:type_name -> mortise.query.v1.Part
-	27, // 22: mortise.query.v1.EventList.events:type_name -> mortise.query.v1.Event
-	22, // 23: mortise.query.v1.Event.part:type_name -> mortise.query.v1.Part
-	23, // 24: mortise.query.v1.Event.data:type_name -> mortise.query.v1.Data
-	29, // 25: mortise.query.v1.SessionList.sessions:type_name -> mortise.query.v1.Session
-	17, // 26: mortise.query.v1.SessionList.from:type_name -> mortise.query.v1.SessionCursor
-	31, // 27: mortise.query.v1.MemberList.members:type_name -> mortise.query.v1.Member
-	17, // 28: mortise.query.v1.MemberList.from:type_name -> mortise.query.v1.SessionCursor
-	32, // 29: mortise.query.v1.MemberList.names:type_name -> mortise.query.v1.Name
-	4,  // 30: mortise.query.v1.Query.Peek:input_type -> mortise.query.v1.KeyRequest
-	5,  // 31: mortise.query.v1.Query.List:input_type -> mortise.query.v1.ListRequest
-	5,  // 32: mortise.query.v1.Query.Walk:input_type -> mortise.query.v1.ListRequest
-	7,  // 33: mortise.query.v1.Query.Holders:input_type -> mortise.query.v1.HoldersRequest
-	8,  // 34: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
-	4,  // 35: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
-	9,  // 36: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
-	9,  // 37: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
-	10, // 38: mortise.query.v1.Query.SetValue:input_type -> mortise.query.v1.ValueRequest
-	11, // 39: mortise.query.v1.Query.Reserve:input_type -> mortise.query.v1.ReserveRequest
-	13, // 40: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
-	14, // 41: mortise.query.v1.Query.EndSession:input_type -> mortise.query.v1.EndSessionRequest
-	15, // 42: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
-	18, // 43: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
-	16, // 44: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
-	16, // 45: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
-	18, // 46: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
-	19, // 47: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
-	19, // 48: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
-	19, // 49: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
-	19, // 50: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
-	24, // 51: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
-	23, // 52: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
-	25, // 53: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
-	25, // 54: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
-	25, // 55: mortise.query.v1.Query.SetValue:output_type -> mortise.query.v1.PutAnswer
-	12, // 56: mortise.query.v1.Query.Reserve:output_type -> mortise.query.v1.Reserved
-	24, // 57: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
-	24, // 58: mortise.query.v1.Query.EndSession:output_type -> mortise.query.v1.Held
-	26, // 59: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
-	26, // 60: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
-	28, // 61: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
-	30, // 62: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
-	30, // 63: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
-	47, // [47:64] is the sub-list for method output_type
-	30, // [30:47] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	1,  // 12: mortise.query.v1.TransferLeadRequest.origin:type_name -> mortise.query.v1.Origin
+	1,  // 13: mortise.query.v1.WatchRequest.origin:type_name -> mortise.query.v1.Origin
+	1,  // 14: mortise.query.v1.PageRequest.origin:type_name -> mortise.query.v1.Origin
+	19, // 15: mortise.query.v1.PageRequest.from:type_name -> mortise.query.v1.SessionCursor
+	1,  // 16: mortise.query.v1.StateRequest.origin:type_name -> mortise.query.v1.Origin
+	22, // 17: mortise.query.v1.LockList.locks:type_name -> mortise.query.v1.Lock
+	6,  // 18: mortise.query.v1.LockList.next:type_name -> mortise.query.v1.Cursor
+	23, // 19: mortise.query.v1.Lock.queue:type_name -> mortise.query.v1.Standing
+	25, // 20: mortise.query.v1.Lock.data:type_name -> mortise.query.v1.Data
+	24, // 21: mortise.query.v1.Standing.part:type_name -> mortise.query.v1.Part
+	24, // 22: mortise.query.v1.Standing.also:type_name -> mortise.query.v1.Part
+	29, // 23: mortise.query.v1.EventList.events:type_name -> mortise.query.v1.Event
+	24, // 24: mortise.query.v1.Event.part:type_name -> mortise.query.v1.Part
+	25, // 25: mortise.query.v1.Event.data:type_name -> mortise.query.v1.Data
+	31, // 26: mortise.query.v1.SessionList.sessions:type_name -> mortise.query.v1.Session
+	19, // 27: mortise.query.v1.SessionList.from:type_name -> mortise.query.v1.SessionCursor
+	33, // 28: mortise.query.v1.MemberList.members:type_name -> mortise.query.v1.Member
+	19, // 29: mortise.query.v1.MemberList.from:type_name -> mortise.query.v1.SessionCursor
+	34, // 30: mortise.query.v1.MemberList.names:type_name -> mortise.query.v1.Name
+	4,  // 31: mortise.query.v1.Query.Peek:input_type -> mortise.query.v1.KeyRequest
+	5,  // 32: mortise.query.v1.Query.List:input_type -> mortise.query.v1.ListRequest
+	5,  // 33: mortise.query.v1.Query.Walk:input_type -> mortise.query.v1.ListRequest
+	7,  // 34: mortise.query.v1.Query.Holders:input_type -> mortise.query.v1.HoldersRequest
+	8,  // 35: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
+	4,  // 36: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
+	9,  // 37: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
+	9,  // 38: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
+	10, // 39: mortise.query.v1.Query.SetValue:input_type -> mortise.query.v1.ValueRequest
+	11, // 40: mortise.query.v1.Query.Reserve:input_type -> mortise.query.v1.ReserveRequest
+	13, // 41: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
+	14, // 42: mortise.query.v1.Query.EndSession:input_type -> mortise.query.v1.EndSessionRequest
+	15, // 43: mortise.query.v1.Query.TransferLead:input_type -> mortise.query.v1.TransferLeadRequest
+	17, // 44: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
+	20, // 45: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
+	18, // 46: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
+	18, // 47: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
+	20, // 48: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
+	21, // 49: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
+	21, // 50: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
+	21, // 51: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
+	21, // 52: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
+	26, // 53: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
+	25, // 54: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
+	27, // 55: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
+	27, // 56: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
+	27, // 57: mortise.query.v1.Query.SetValue:output_type -> mortise.query.v1.PutAnswer
+	12, // 58: mortise.query.v1.Query.Reserve:output_type -> mortise.query.v1.Reserved
+	26, // 59: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
+	26, // 60: mortise.query.v1.Query.EndSession:output_type -> mortise.query.v1.Held
+	16, // 61: mortise.query.v1.Query.TransferLead:output_type -> mortise.query.v1.TransferLeadAnswer
+	28, // 62: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
+	28, // 63: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
+	30, // 64: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
+	32, // 65: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
+	32, // 66: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
+	49, // [49:67] is the sub-list for method output_type
+	31, // [31:49] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_mortise_query_v1_query_proto_init() }
@@ -2671,7 +2805,7 @@ func file_mortise_query_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mortise_query_v1_query_proto_rawDesc), len(file_mortise_query_v1_query_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,23 +19,24 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Query_Peek_FullMethodName       = "/mortise.query.v1.Query/Peek"
-	Query_List_FullMethodName       = "/mortise.query.v1.Query/List"
-	Query_Walk_FullMethodName       = "/mortise.query.v1.Query/Walk"
-	Query_Holders_FullMethodName    = "/mortise.query.v1.Query/Holders"
-	Query_Check_FullMethodName      = "/mortise.query.v1.Query/Check"
-	Query_Get_FullMethodName        = "/mortise.query.v1.Query/Get"
-	Query_Put_FullMethodName        = "/mortise.query.v1.Query/Put"
-	Query_PutHeld_FullMethodName    = "/mortise.query.v1.Query/PutHeld"
-	Query_SetValue_FullMethodName   = "/mortise.query.v1.Query/SetValue"
-	Query_Reserve_FullMethodName    = "/mortise.query.v1.Query/Reserve"
-	Query_Evict_FullMethodName      = "/mortise.query.v1.Query/Evict"
-	Query_EndSession_FullMethodName = "/mortise.query.v1.Query/EndSession"
-	Query_Watch_FullMethodName      = "/mortise.query.v1.Query/Watch"
-	Query_Ends_FullMethodName       = "/mortise.query.v1.Query/Ends"
-	Query_Sessions_FullMethodName   = "/mortise.query.v1.Query/Sessions"
-	Query_Members_FullMethodName    = "/mortise.query.v1.Query/Members"
-	Query_Names_FullMethodName      = "/mortise.query.v1.Query/Names"
+	Query_Peek_FullMethodName         = "/mortise.query.v1.Query/Peek"
+	Query_List_FullMethodName         = "/mortise.query.v1.Query/List"
+	Query_Walk_FullMethodName         = "/mortise.query.v1.Query/Walk"
+	Query_Holders_FullMethodName      = "/mortise.query.v1.Query/Holders"
+	Query_Check_FullMethodName        = "/mortise.query.v1.Query/Check"
+	Query_Get_FullMethodName          = "/mortise.query.v1.Query/Get"
+	Query_Put_FullMethodName          = "/mortise.query.v1.Query/Put"
+	Query_PutHeld_FullMethodName      = "/mortise.query.v1.Query/PutHeld"
+	Query_SetValue_FullMethodName     = "/mortise.query.v1.Query/SetValue"
+	Query_Reserve_FullMethodName      = "/mortise.query.v1.Query/Reserve"
+	Query_Evict_FullMethodName        = "/mortise.query.v1.Query/Evict"
+	Query_EndSession_FullMethodName   = "/mortise.query.v1.Query/EndSession"
+	Query_TransferLead_FullMethodName = "/mortise.query.v1.Query/TransferLead"
+	Query_Watch_FullMethodName        = "/mortise.query.v1.Query/Watch"
+	Query_Ends_FullMethodName         = "/mortise.query.v1.Query/Ends"
+	Query_Sessions_FullMethodName     = "/mortise.query.v1.Query/Sessions"
+	Query_Members_FullMethodName      = "/mortise.query.v1.Query/Members"
+	Query_Names_FullMethodName        = "/mortise.query.v1.Query/Names"
 )
 
 // QueryClient is the client API for Query service.
@@ -61,6 +62,7 @@ type QueryClient interface {
 	Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*Reserved, error)
 	Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error)
 	EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*Held, error)
+	TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadAnswer, error)
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (*EventList, error)
 	Ends(ctx context.Context, in *StateRequest, opts ...grpc.CallOption) (*EventList, error)
 	Sessions(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*SessionList, error)
@@ -196,6 +198,16 @@ func (c *queryClient) EndSession(ctx context.Context, in *EndSessionRequest, opt
 	return out, nil
 }
 
+func (c *queryClient) TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TransferLeadAnswer)
+	err := c.cc.Invoke(ctx, Query_TransferLead_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (*EventList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(EventList)
@@ -269,6 +281,7 @@ type QueryServer interface {
 	Reserve(context.Context, *ReserveRequest) (*Reserved, error)
 	Evict(context.Context, *EvictRequest) (*Held, error)
 	EndSession(context.Context, *EndSessionRequest) (*Held, error)
+	TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadAnswer, error)
 	Watch(context.Context, *WatchRequest) (*EventList, error)
 	Ends(context.Context, *StateRequest) (*EventList, error)
 	Sessions(context.Context, *PageRequest) (*SessionList, error)
@@ -319,6 +332,9 @@ func (UnimplementedQueryServer) Evict(context.Context, *EvictRequest) (*Held, er
 }
 func (UnimplementedQueryServer) EndSession(context.Context, *EndSessionRequest) (*Held, error) {
 	return nil, status.Error(codes.Unimplemented, "method EndSession not implemented")
+}
+func (UnimplementedQueryServer) TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method TransferLead not implemented")
 }
 func (UnimplementedQueryServer) Watch(context.Context, *WatchRequest) (*EventList, error) {
 	return nil, status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -572,6 +588,24 @@ func _Query_EndSession_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_TransferLead_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TransferLeadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).TransferLead(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_TransferLead_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).TransferLead(ctx, req.(*TransferLeadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_Watch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(WatchRequest)
 	if err := dec(in); err != nil {
@@ -716,6 +750,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "EndSession",
 			Handler:    _Query_EndSession_Handler,
+		},
+		{
+			MethodName: "TransferLead",
+			Handler:    _Query_TransferLead_Handler,
 		},
 		{
 			MethodName: "Watch",
