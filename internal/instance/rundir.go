@@ -24,11 +24,11 @@ type runDir struct {
 }
 
 // openRunDir returns nil if none is configured.
-func openRunDir(c *Config) (*runDir, error) {
+func openRunDir(c *Config, files storage.FS) (*runDir, error) {
 	if c.RunDir == "" {
 		return nil, nil
 	}
-	dir, err := storage.OpenRun(c.RunDir, c.Logger)
+	dir, err := storage.OpenRun(c.RunDir, files, c.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("Config.RunDir: %w", err)
 	}
@@ -41,7 +41,7 @@ func openRunDir(c *Config) (*runDir, error) {
 	return r, nil
 }
 
-// joins stores the key of this incarnation, before it can open a session, and returns what it
+// joins stores the key of this incarnation, without waiting for the disk, and returns what it
 // claims in a group. An incarnation that ends before it has joined leaves the key of the former
 // one, so the next start can still claim that the former has ended.
 func (r *runDir) joins(group uint64, key *nodeid.Key) []byte {

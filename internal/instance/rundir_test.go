@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -17,7 +20,7 @@ import (
 // process opens the run directory for a process. It skips the test where nothing is proved.
 func process(t *testing.T, path string) *runDir {
 	t.Helper()
-	r, err := openRunDir(&Config{RunDir: path, Logger: slog.New(slog.DiscardHandler)})
+	r, err := openRunDir(&Config{RunDir: path, Logger: slog.New(slog.DiscardHandler)}, storage.OSFS())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,13 +75,7 @@ func TestARestartInPlaceKeepsTheFormer(t *testing.T) {
 	if err := r.n.closeDir(); err != nil {
 		t.Fatal(err)
 	}
-	next := process(t, path)
-	if next.dir.Former() == nil {
-		t.Skip("nothing is proved on this file system")
-	}
-	if got := next.former.ID(); got != nodeidtest.Key(3).ID() {
-		t.Errorf("the next process claims %v", got)
-	}
+	claims(t, process(t, path), 3)
 	r.end()
 }
 
@@ -87,9 +84,55 @@ func TestARunDirInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	process(t, path)
 	var log bytes.Buffer
-	_, err := openRunDir(&Config{RunDir: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	_, err := openRunDir(&Config{RunDir: path, Logger: slog.New(slog.NewTextHandler(&log, nil))}, storage.OSFS())
 	if !errors.Is(err, storage.ErrInUse) || !strings.HasPrefix(err.Error(), "Config.RunDir: ") ||
 		!strings.Contains(err.Error(), "a directory of its own") {
 		t.Errorf("a second process: %v", err)
+	}
+}
+
+// hungFiles are files of which none can be created until free is closed.
+type hungFiles struct {
+	storage.FS
+	free chan struct{}
+}
+
+func (f hungFiles) Create(path string) (storage.File, error) {
+	<-f.free
+	return f.FS.Create(path)
+}
+
+// TestARunDirThatHangsHoldsNothingUp checks that the owner of the cluster goes on while the disk of
+// the run directory does not answer, and that Close reports it.
+func TestARunDirThatHangsHoldsNothingUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	synctest.Test(t, func(t *testing.T) {
+		files := hungFiles{storage.OSFS(), make(chan struct{})}
+		r := newRig(t)
+		r.withRunDirOf(path, files)
+		life{r.n}.Member(rigGroup, places())
+		life{r.n}.Restart(nodeidtest.Key(3), errors.New("why"))
+		life{r.n}.Member(rigGroup, places())
+		began := time.Now()
+		if err := r.n.closeDir(); !errors.Is(err, raftlog.ErrHung) || time.Since(began) > time.Minute {
+			t.Errorf("after %v it is closed: %v", time.Since(began), err)
+		}
+		close(files.free)
+		if err := r.n.closeDir(); err != nil {
+			t.Error(err)
+		}
+		r.end()
+	})
+	claims(t, process(t, path), 3)
+}
+
+// claims checks whose end a process claims. It skips the test where nothing is proved.
+func claims(t *testing.T, r *runDir, key uint64) {
+	t.Helper()
+	if r.dir.Former() == nil {
+		t.Skip("nothing is proved on this file system")
+	}
+	if former := r.former.ID(); former != nodeidtest.Key(key).ID() {
+		t.Errorf("the process claims %v", former)
 	}
 }

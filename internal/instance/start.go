@@ -106,7 +106,7 @@ func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) 
 	if n.dir, err = openDir(&n.config, n.env.files); err != nil {
 		return fmt.Errorf("mortise: %w", err)
 	}
-	if n.begins.run, err = openRunDir(&n.config); err != nil {
+	if n.begins.run, err = openRunDir(&n.config, n.env.files); err != nil {
 		return fmt.Errorf("mortise: %w", err)
 	}
 	key := nodeid.NewKey(n.env.random)

@@ -156,8 +156,10 @@ func (r *rig) withRunDir() { r.withRunDirAt(r.t.TempDir()) }
 
 // withRunDirAt gives the instance a run directory, in which an earlier process has left the key of
 // four.
-func (r *rig) withRunDirAt(path string) {
-	run, err := openRunDir(&Config{RunDir: path, Logger: r.n.logger})
+func (r *rig) withRunDirAt(path string) { r.withRunDirOf(path, storage.OSFS()) }
+
+func (r *rig) withRunDirOf(path string, files storage.FS) {
+	run, err := openRunDir(&Config{RunDir: path, Logger: r.n.logger}, files)
 	if err != nil {
 		r.t.Fatal(err)
 	}

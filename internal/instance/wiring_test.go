@@ -538,7 +538,7 @@ func TestTheDirectoryIsClosedLast(t *testing.T) {
 			return storage.Open(storage.Config{Path: path, Logger: slog.New(slog.DiscardHandler)})
 		})
 		closedLast(t, how+", a run directory", (*rig).withRunDirAt, end, func(path string) (io.Closer, error) {
-			return storage.OpenRun(path, slog.New(slog.DiscardHandler))
+			return storage.OpenRun(path, nil, slog.New(slog.DiscardHandler))
 		})
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
+
+	"github.com/mortise-lock/mortise/raftlog"
 )
 
 const (
@@ -33,20 +36,25 @@ const (
 // in place has ended the locks of the one before it, and the sessions of both end with the process,
 // but those of the former are in a group that has ended, or were never opened.
 //
-// A RunDir is not safe for concurrent use. Open and Keep wait for the disk.
+// A RunDir is not safe for concurrent use. OpenRun and Close wait for the disk.
 type RunDir struct {
 	path   string
+	files  FS
 	logger *slog.Logger
 	lock   io.Closer
 	site   string
 	former []byte
-	kept   []byte
+	stored chan struct{} // closed when the last Keep has ended; nil before the first
+	kept   []byte        // owned by the Keep that runs
 }
 
 // OpenRun opens a run directory, or creates it, but not its parent. The caller must close it. It
 // refuses a second process, with a message that explains what to do. If the file incarnation is
-// damaged, it writes a warning and goes on. A nil logger means slog.Default().
-func OpenRun(path string, logger *slog.Logger) (*RunDir, error) {
+// damaged, it writes a warning and goes on. Nil means OSFS() and slog.Default().
+func OpenRun(path string, files FS, logger *slog.Logger) (*RunDir, error) {
+	if files == nil {
+		files = OSFS()
+	}
 	if logger == nil {
 		logger = slog.Default()
 	}
@@ -55,7 +63,7 @@ func OpenRun(path string, logger *slog.Logger) (*RunDir, error) {
 		return nil, err
 	}
 	warnOpen(path, logger)
-	d := &RunDir{path: path, logger: logger, lock: lock, site: siteOf(lock)}
+	d := &RunDir{path: path, files: files, logger: logger, lock: lock, site: siteOf(lock)}
 	if d.site == "" {
 		logger.Info("this system or this file system does not show that an earlier process has ended: "+
 			"its locks stay taken for the TTL", "path", path)
@@ -77,11 +85,27 @@ func OpenRun(path string, logger *slog.Logger) (*RunDir, error) {
 // has certainly ended, see Dir.Site. Otherwise it returns nil.
 func (d *RunDir) Former() []byte { return d.former }
 
-// Keep stores the seed of the present incarnation, which may open sessions from then on. If it
-// cannot be stored, it writes a warning: the next process then shows nothing that is untrue, but
-// perhaps nothing of this incarnation. The directory must be open.
+// Keep stores the seed of the present incarnation, and returns at once: nothing must wait for this
+// disk. If the process ends before the seed is stored, or if it cannot be stored, which Keep logs,
+// the next process shows nothing that is untrue, but perhaps nothing of this incarnation. The
+// directory must be open.
 func (d *RunDir) Keep(seed []byte) {
-	if d.site == "" || bytes.Equal(seed, d.kept) {
+	if d.site == "" {
+		return
+	}
+	before, done := d.stored, make(chan struct{})
+	d.stored = done
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		d.keep(seed)
+	}()
+}
+
+func (d *RunDir) keep(seed []byte) {
+	if bytes.Equal(seed, d.kept) {
 		return
 	}
 	if err := d.write(seed); err != nil {
@@ -92,22 +116,30 @@ func (d *RunDir) Keep(seed []byte) {
 	d.kept = bytes.Clone(seed)
 }
 
-// Close unlocks the directory.
-func (d *RunDir) Close() error { return d.lock.Close() }
+// Close unlocks the directory once all seeds are stored. If that takes more than 5 s, it returns
+// raftlog.ErrHung. The directory then stays locked until the process ends, because the hanging
+// write may still happen.
+func (d *RunDir) Close() error {
+	if d.stored != nil {
+		timer := time.NewTimer(maxCloseWait)
+		defer timer.Stop()
+		select {
+		case <-d.stored:
+		case <-timer.C:
+			return fmt.Errorf("%w: the disk of %s has not answered for %v", raftlog.ErrHung, d.path, maxCloseWait)
+		}
+	}
+	return d.lock.Close()
+}
 
 func (d *RunDir) read() (site string, seed []byte, err error) {
 	path := filepath.Join(d.path, formerName)
 	if info, err := os.Lstat(path); err != nil {
 		return "", nil, err
-	} else if !info.Mode().IsRegular() {
-		return "", nil, fmt.Errorf("%s is no regular file", path)
+	} else if !info.Mode().IsRegular() || info.Size() > maxFormer {
+		return "", nil, fmt.Errorf("%s is no regular file of at most %d bytes", path, maxFormer)
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
-	if err != nil {
-		return "", nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFormer+1))
+	text, err := readAll(d.files, path)
 	if err != nil {
 		return "", nil, err
 	}
@@ -116,19 +148,15 @@ func (d *RunDir) read() (site string, seed []byte, err error) {
 
 func (d *RunDir) write(seed []byte) error {
 	path := filepath.Join(d.path, formerName)
-	temporary := path + ".tmp"
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	f, err := d.files.Create(path + ".tmp")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(encodeFormer(d.site, seed))
+	_, err = f.WriteAt(encodeFormer(d.site, seed), 0)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temporary, path)
+	return d.files.Rename(path+".tmp", path)
 }
 
 func encodeFormer(site string, seed []byte) []byte {

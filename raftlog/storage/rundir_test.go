@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/limits"
+	"github.com/mortise-lock/mortise/raftlog"
 )
 
 var aSeed, nextSeed = bytes.Repeat([]byte{7}, ed25519.SeedSize), bytes.Repeat([]byte{9}, ed25519.SeedSize)
@@ -19,7 +22,7 @@ var aSeed, nextSeed = bytes.Repeat([]byte{7}, ed25519.SeedSize), bytes.Repeat([]
 func runAt(t *testing.T, path string) (*RunDir, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	d, err := OpenRun(path, slog.New(slog.NewTextHandler(&log, nil)))
+	d, err := OpenRun(path, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +80,7 @@ func TestARunDirIsOfOneProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	d, _ := runAt(t, path)
 	for range 2 {
-		_, err := OpenRun(path, nil)
+		_, err := OpenRun(path, nil, nil)
 		if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "a directory of its own") {
 			t.Errorf("a second one: %v", err)
 		}
@@ -86,7 +89,7 @@ func TestARunDirIsOfOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	runAt(t, path)
-	_, err := OpenRun(filepath.Join(path, "a", "b"), nil)
+	_, err := OpenRun(filepath.Join(path, "a", "b"), nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("without its parent: %v", err)
 	}
@@ -157,7 +160,9 @@ func TestAKeyOfAnotherSiteClaimsNothing(t *testing.T) {
 		t.Errorf("beside a process that runs it claims %x", second.Former())
 	}
 	second.Keep(nextSeed)
+	<-second.stored
 	first.Keep(bytes.Repeat([]byte{8}, ed25519.SeedSize))
+	<-first.stored
 	_ = second.Close()
 	if third, _ := runAt(t, path); third.Former() != nil {
 		t.Errorf("the process that runs beside it is claimed: %x", third.Former())
@@ -180,7 +185,8 @@ func TestAKeyThatIsNoFile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(file+".tmp", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if d.Keep(nextSeed); !strings.Contains(log.String(), "cannot be stored") {
+	d.Keep(nextSeed)
+	if <-d.stored; !strings.Contains(log.String(), "cannot be stored") {
 		t.Errorf("logged: %s", log)
 	}
 	if err := os.RemoveAll(file + ".tmp"); err != nil {
@@ -190,5 +196,51 @@ func TestAKeyThatIsNoFile(t *testing.T) {
 	_ = d.Close()
 	if d, _ := runAt(t, path); !bytes.Equal(d.Former(), nextSeed) {
 		t.Errorf("it finds %x", d.Former())
+	}
+}
+
+// hungCreate are files of which none can be created until free is closed.
+type hungCreate struct {
+	FS
+	free chan struct{}
+}
+
+func (f hungCreate) Create(path string) (File, error) {
+	<-f.free
+	return f.FS.Create(path)
+}
+
+// TestNothingWaitsForTheDiskOfARunDir stores keys on a disk that hangs. Keep returns at once, Close
+// after its limit, and the directory stays locked until the writes have ended, in their order.
+func TestNothingWaitsForTheDiskOfARunDir(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	leaves(t, path, bytes.Repeat([]byte{8}, ed25519.SeedSize))
+	synctest.Test(t, func(t *testing.T) {
+		files := hungCreate{OSFS(), make(chan struct{})}
+		d, err := OpenRun(path, files, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		d.Keep(aSeed)
+		d.Keep(nextSeed)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		for range 2 {
+			refused(t, d.Close(), raftlog.ErrHung, path)
+		}
+		if took := time.Since(began); took != 2*maxCloseWait {
+			t.Errorf("Close took %v", took)
+		}
+		_, err = OpenRun(path, nil, nil)
+		refused(t, err, ErrInUse)
+		close(files.free)
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if d, _ := runAt(t, path); !bytes.Equal(d.Former(), nextSeed) {
+		t.Errorf("the next one finds %x", d.Former())
 	}
 }
