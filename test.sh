@@ -217,7 +217,7 @@ step "planted bugs: the tests must notice them" scripts/planted "${bugs[@]}"
 nightly "planted bugs: the simulation must notice them" scripts/planted -layers clusters \
   no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters \
   leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted \
-  one-of-several-is-enough deadlock-not-seen
+  one-of-several-is-enough deadlock-not-seen claim-without-upper-bound
 step "real processes, each on its own machine" scripts/proctest "${real[@]}"
 step "simulated clusters" nice scripts/sim "${seeds[@]}"
 nightly "rare paths of the shells: campaigns must reach them" nice scripts/sometimes

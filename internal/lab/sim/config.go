@@ -96,6 +96,7 @@ type Trouble struct {
 	Brittle  float64 // chance that the power fails around a save
 	SlowDisk float64
 	HungSnap float64 // chance that a disk needs up to hungFor to take a snapshot
+	Claim    float64 // chance that the claim of a start comes late or again
 	Wipes    int     // largest number of disk faults; each wipes one disk, or a majority of the disks
 }
 
@@ -165,6 +166,9 @@ func Draw(seed uint64) Config {
 	c.Own = drawOwn(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	c.RunDirs = !c.Durable && seed%3 == 1
+	if !c.Quiet {
+		c.Trouble.Claim = drawClaim(seed)
+	}
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
 	return c
@@ -198,6 +202,12 @@ func drawMixed(seed uint64) (mixed, crossed float64) {
 func drawHungSnap(seed uint64) float64 {
 	k := rand.New(rand.NewPCG(seed, 0x68756e67))
 	return float64(k.IntN(2)) * 0.05
+}
+
+// drawClaim has its own random numbers, too.
+func drawClaim(seed uint64) float64 {
+	k := rand.New(rand.NewPCG(seed, 0x636c61696d))
+	return float64(k.IntN(2)) * 0.3
 }
 
 // drawOwn has its own random numbers, too. In half of the runs programs open sessions.

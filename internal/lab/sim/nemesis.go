@@ -21,7 +21,7 @@ func unleash(w *fleet) *nemesis {
 	t := w.cfg.Trouble
 	n := &nemesis{w: w, wipes: t.Wipes}
 	w.odds = odds{jitter: t.Jitter, repeat: t.Repeat, drop: t.Drop, sluggish: t.Sluggish, brittle: t.Brittle,
-		slowDisk: t.SlowDisk, hungSnap: t.HungSnap}
+		slowDisk: t.SlowDisk, hungSnap: t.HungSnap, claim: t.Claim}
 	w.watch.stays.recalled = func(m *machine) { n.disturb(w.host(m)) }
 	w.watch.voters.changed = func(first *machine) { n.pounce(w.host(first)) }
 	if t.Every > 0 {

@@ -101,12 +101,55 @@ func (p *proc) frame(e *end, f frame) {
 	switch asks := len(f.renewals)+len(f.commands) > 0; {
 	case asks && r == nil:
 		_ = p.send(f.from.instance, "", frame{replies: session.NoVoter()})
+	case asks && p.strays(f):
 	case asks:
 		r.asked(keeper.Sender{ID: f.from.instance, Life: f.from.life}, f.renewals, f.commands)
 	}
 	if len(f.replies) > 0 {
 		p.sessions.Receive(f.from.instance, f.replies)
 	}
+}
+
+// strays lets a frame with a claim come late, or again, when perhaps a later start of its sender
+// runs. Sometimes the power of the sender fails before, so that this start claims nothing and the
+// session of the earlier one is left. A stream is not that late, but the keeper must tolerate it.
+// It reports whether the frame does not come now.
+func (p *proc) strays(f frame) bool {
+	w := p.w
+	if !claims(f.commands) || !w.befalls(strayClaim, w.odds.claim, p.m.name) {
+		return false
+	}
+	w.stats.StrayClaims++
+	w.after(w.between(0, 2*w.cfg.TTL), func() {
+		if r := p.replica; !p.dead && r != nil && p.group == f.from.group {
+			r.asked(keeper.Sender{ID: f.from.instance, Life: f.from.life}, nil, f.commands)
+		}
+	})
+	for _, m := range w.net.machines {
+		if m.instance == f.from.instance && w.chance(0.5) {
+			w.after(w.between(0, w.cfg.TTL/2), func() {
+				if !w.calm && m.instance == f.from.instance {
+					m.power.crashAndReturn()
+				}
+			})
+		}
+	}
+	return w.chance(0.7)
+}
+
+// claims reports whether commands have an Attach that claims the end of an earlier start.
+func claims(commands []byte) bool {
+	for len(commands) > 0 {
+		one, rest, err := lockfsm.Next(commands)
+		if err != nil {
+			return false // the insider sends anything
+		}
+		commands = rest
+		if c, err := lockfsm.Decode(one); err == nil && c.Kind == lockfsm.Attach && (c.Since != 0 || len(c.Former) > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // some returns one of the sessions of a process.

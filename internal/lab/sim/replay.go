@@ -17,13 +17,14 @@ const (
 	powerFails
 	slowSave
 	hungSnapshot
+	strayClaim
 	chances
 )
 
 var chanceNames = [chances]string{
 	"a message is late", "a message comes twice", "a message is lost", "a turn is late",
 	"the power fails at a save", "a save is slow",
-	"a snapshot hangs",
+	"a snapshot hangs", "a claim is late",
 }
 
 // Strike is a fault that has happened in a run.

@@ -41,7 +41,7 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}
 	if rare := min(s.SharedStays, s.Moved, s.UsedUp, s.Aged, s.Referred, s.RecallsLate, s.RecallsLost, s.Crossed,
-		s.Deaf, s.Died, s.Unopened, s.GivenUp); rare == 0 && total.Runs >= 100 {
+		s.Deaf, s.Died, s.Unopened, s.GivenUp, s.Superseded, s.StrayClaims); rare == 0 && total.Runs >= 100 {
 		t.Errorf("a rare fault did not occur: %+v", s)
 	}
 	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), s)

@@ -61,6 +61,10 @@ type Stats struct {
 	// that gave their disk up. ForcedLate counts orders to end a hold by force that hung in a leader.
 	HungSnapshots, GivenUp, ForcedLate int
 
+	// Superseded counts orders to end the session of an earlier start, and StrayClaims the claims of
+	// starts that came late or again.
+	Superseded, StrayClaims int
+
 	// Opened counts sessions that programs have opened, and Closed those whose end was confirmed.
 	// Unopened counts those for which there was no room.
 	Opened, Closed, Unopened int

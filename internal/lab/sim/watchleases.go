@@ -177,6 +177,9 @@ func (o *leaseWatch) keeperProposes(r *voter, term uint64, batch []byte) {
 		batch = rest
 		if c, err := lockfsm.Decode(one); err == nil && c.Kind == lockfsm.Expire {
 			by := o.opened[sessionOf{r.Group, c.Session}]
+			if c.Cause == lockfsm.Superseded {
+				o.w.stats.Superseded++
+			}
 			o.voterStep(r, check.LeaseStep{Kind: check.ExpireProposed, Session: c.Session, Term: term,
 				Ended: c.Cause == lockfsm.Superseded && by != nil && by.dead})
 		}

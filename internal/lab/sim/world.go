@@ -64,6 +64,7 @@ type odds struct {
 	brittle  float64
 	slowDisk float64
 	hungSnap float64
+	claim    float64 // the claim of a start comes late or again
 }
 
 type scheduled struct {
