@@ -64,7 +64,7 @@ func OpenRun(path string, files FS, logger *slog.Logger) (*RunDir, error) {
 	}
 	warnOpen(path, logger)
 	d := &RunDir{path: path, files: files, logger: logger, lock: lock, site: siteOf(lock)}
-	if d.site == "" {
+	if !d.Proves() {
 		logger.Info("this system or this file system does not show that an earlier process has ended: "+
 			"its locks stay taken for the TTL", "path", path)
 		return d, nil
@@ -81,6 +81,9 @@ func OpenRun(path string, files FS, logger *slog.Logger) (*RunDir, error) {
 	return d, nil
 }
 
+// Proves reports whether this system and this file system show that an earlier process has ended.
+func (d *RunDir) Proves() bool { return d.site != "" }
+
 // Former returns the seed of the key of the last incarnation of an earlier process, if that process
 // has certainly ended, see Dir.Site. Otherwise it returns nil.
 func (d *RunDir) Former() []byte { return d.former }
@@ -90,7 +93,7 @@ func (d *RunDir) Former() []byte { return d.former }
 // the next process shows nothing that is untrue, but perhaps nothing of this incarnation. The
 // directory must be open.
 func (d *RunDir) Keep(seed []byte) {
-	if d.site == "" {
+	if !d.Proves() {
 		return
 	}
 	before, done := d.stored, make(chan struct{})

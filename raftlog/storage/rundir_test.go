@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/limits"
+	"github.com/mortise-lock/mortise/internal/lab/proof"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -35,8 +36,8 @@ func runAt(t *testing.T, path string) (*RunDir, *bytes.Buffer) {
 func leaves(t *testing.T, path string, seeds ...[]byte) string {
 	t.Helper()
 	d, _ := runAt(t, path)
-	if d.site == "" {
-		t.Skip("nothing is proved on this file system")
+	if !d.Proves() {
+		proof.Skip(t, "nothing is proved on the file system of %s", path)
 	}
 	for _, seed := range seeds {
 		d.Keep(seed)

@@ -4,6 +4,7 @@ package process
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,7 +31,7 @@ const (
 // order.
 type request struct {
 	ID   int
-	Op   string // lock, unlock, err, status, audit or panic
+	Op   string // lock, unlock, err, status, audit, panic or memory
 	Key  string
 	Lock int // the ID of the request that got the lock
 }
@@ -116,6 +117,10 @@ func (c *child) answer(r request) {
 		}
 	case "panic":
 		panic("a bug of the program")
+	case "memory": // until the kernel ends the process
+		for all := [][]byte(nil); ; {
+			all = append(all, bytes.Repeat([]byte{1}, 1<<20))
+		}
 	case "status":
 		s := c.node.Status()
 		a.Leading, a.Leader, a.Waiting, a.Starved, a.Left = s.Leading, s.Leader, s.Waiting, s.Starved, s.LeaseFor

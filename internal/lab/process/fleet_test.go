@@ -52,22 +52,7 @@ func startFleetIn(t *testing.T, dir string) *fleet {
 func startFleetWith(t *testing.T, f *fleet) *fleet {
 	t.Helper()
 	f.t = t
-	// All ports are taken before the first is released, so that they differ.
-	var taken []net.Listener
-	for tries := 0; len(f.addresses) < 3; tries++ {
-		// These ports are below the range for outgoing connections. An outgoing connection could
-		// take a port of that range before the child binds it.
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
-		if err == nil {
-			f.addresses = append(f.addresses, l.Addr().String())
-			taken = append(taken, l)
-		} else if tries > 100 {
-			t.Fatal(err)
-		}
-	}
-	for _, l := range taken {
-		l.Close()
-	}
+	f.addresses = freeAddresses(t, 3)
 	f.instances = make([]*instance, 3)
 	for i := range f.instances {
 		f.start(i)
@@ -80,21 +65,29 @@ func startFleetWith(t *testing.T, f *fleet) *fleet {
 	return f
 }
 
+// freeAddresses returns addresses of this machine that no program uses.
+func freeAddresses(t *testing.T, count int) (addresses []string) {
+	t.Helper()
+	// All ports are taken before the first is released, so that they differ.
+	for tries := 0; len(addresses) < count; tries++ {
+		// These ports are below the range for outgoing connections. An outgoing connection could
+		// take a port of that range before the child binds it.
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err == nil {
+			addresses = append(addresses, l.Addr().String())
+			defer l.Close()
+		} else if tries > 100 {
+			t.Fatal(err)
+		}
+	}
+	return addresses
+}
+
 // start starts instance i, or restarts it with the same command if it was killed.
 func (f *fleet) start(i int) *instance {
 	f.t.Helper()
 	n := &instance{t: f.t, name: fmt.Sprintf("node-%d", i), pending: map[int]chan answer{}}
-	n.cmd = exec.Command(os.Args[0])
-	n.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, n.name, f.addresses[i],
-		strings.Join(f.addresses, " ")))
-	n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%v", ttlEnv, f.ttl))
-	if f.dir != "" {
-		variable := dirEnv
-		if f.run {
-			variable = runEnv
-		}
-		n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%s", variable, filepath.Join(f.dir, n.name)))
-	}
+	n.cmd = f.command(n.name, f.addresses[i])
 	n.cmd.Stderr = f.t.Output()
 	in, err := n.cmd.StdinPipe()
 	if err != nil {
@@ -111,6 +104,21 @@ func (f *fleet) start(i int) *instance {
 	go n.read(out)
 	f.instances[i] = n
 	return n
+}
+
+// command returns the command of the instance with this name and its directory, at an address.
+func (f *fleet) command(name, address string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, name, address, strings.Join(f.addresses, " ")),
+		fmt.Sprintf("%s=%v", ttlEnv, f.ttl))
+	if f.dir != "" {
+		variable := dirEnv
+		if f.run {
+			variable = runEnv
+		}
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%s", variable, filepath.Join(f.dir, name)))
+	}
+	return cmd
 }
 
 func (f *fleet) kill(i int) {

@@ -16,9 +16,23 @@ import (
 // impossible it skips the test.
 func starve(t *testing.T, pid int) {
 	t.Helper()
-	group := filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprintf("mortise-test-%d", os.Getpid()))
-	if err := os.Mkdir(group, 0o755); err != nil {
-		t.Skipf("SKIPPED, NOTHING WAS TESTED: no cgroup (v1) with a limit on the processor can be made: %v", err)
+	group, err := limit(t, "cpu", pid, [2]string{"cpu.cfs_period_us", "100000"}, [2]string{"cpu.cfs_quota_us", "5000"})
+	if err != nil {
+		t.Skipf("SKIPPED, NOTHING WAS TESTED: the processor cannot be limited by a cgroup (v1): %v", err)
+	}
+	t.Cleanup(func() {
+		b, _ := os.ReadFile(filepath.Join(group, "cpu.stat"))
+		t.Logf("the starved process: %s", strings.Join(strings.Fields(string(b)), " "))
+	})
+}
+
+// limit puts a process into a new cgroup (v1) with limits: pairs of a file and a value. At the end of
+// the test the process must have been killed.
+func limit(t *testing.T, controller string, pid int, limits ...[2]string) (group string, err error) {
+	t.Helper()
+	group, err = os.MkdirTemp(filepath.Join("/sys/fs/cgroup", controller), "mortise-test-")
+	if err != nil {
+		return "", err
 	}
 	t.Cleanup(func() { // the process has been killed before, but may still exist
 		for range 100 {
@@ -29,16 +43,12 @@ func starve(t *testing.T, pid int) {
 		}
 		t.Errorf("%s is left behind", group)
 	})
-	for _, file := range [...][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "5000"},
-		{"cgroup.procs", strconv.Itoa(pid)}} {
+	for _, file := range append(limits, [2]string{"cgroup.procs", strconv.Itoa(pid)}) {
 		if err := os.WriteFile(filepath.Join(group, file[0]), []byte(file[1]), 0o644); err != nil {
-			t.Skipf("SKIPPED, NOTHING WAS TESTED: the limit on the processor cannot be set: %v", err)
+			return group, err
 		}
 	}
-	t.Cleanup(func() {
-		b, _ := os.ReadFile(filepath.Join(group, "cpu.stat"))
-		t.Logf("the starved process: %s", strings.Join(strings.Fields(string(b)), " "))
-	})
+	return group, nil
 }
 
 // TestStarvedLeaderLosesNoSession runs a leader with almost no CPU time while other instances
