@@ -270,5 +270,9 @@ func between() []Bug {
 			Breaks: "a voter of one group uses the claim that it has heard in another"},
 		{Name: "any-file-system-proves", Package: "raftlog/storage", Hazard: "none", Some: true,
 			Breaks: "a lock on a shared or stacked file system proves the end of a process that runs"},
+		{Name: "run-dir-waited-for", Package: "raftlog/storage", Hazard: "none",
+			Breaks: "a run directory that hangs stops the owner of the cluster, and the instance loses its vote"},
+		{Name: "run-dir-unlocked-in-a-write", Package: "raftlog/storage", Hazard: "none",
+			Breaks: "a write that hangs replaces the key of the next process, and a later start ends nothing of it"},
 	}
 }
