@@ -118,7 +118,7 @@ func decodeIdentity(b []byte) (identity, error) {
 		return id, damaged(recordIdentity)
 	}
 	life, n := binary.Uvarint(b[1:])
-	if n <= 0 || life == 0 || life >= 1<<63-1 { // see lockfsm.Command.Since
+	if n <= 0 || life == 0 || life >= 1<<31-1 { // see nodeid.Start
 		return id, damaged(recordIdentity)
 	}
 	b = b[1+n:]
@@ -188,9 +188,9 @@ type Beginning struct {
 	// Key must be Config.Key, because the directory is bound to a charter or belongs to a group. If it
 	// is zero, Config.Key may be a new key.
 	Key  nodeid.Key
-	Life uint64 // the number of this start
-	// Since is the first of the starts with this directory that have certainly ended: those from it
-	// on, and before Life. Zero means that none has.
+	Life uint64 // the number of this start, see nodeid.Start
+	// Since is the first of the starts with this directory, at the same site, that have certainly
+	// ended: those from it on, and before Life. Zero means that none has.
 	Since uint64
 }
 
@@ -208,7 +208,8 @@ func Begins(r Records, site string) (b Beginning, err error) {
 			b.Key = s.key
 		}
 	}
-	b.Life = last.Life + 1
-	b.Since = last.Row.Next(site, b.Life).Ended(b.Life)
+	count := last.Life + 1
+	b.Life = nodeid.Start(count, site)
+	b.Since = nodeid.Start(last.Row.Next(site, count).Ended(count), site)
 	return b, nil
 }

@@ -212,13 +212,14 @@ func TestWhichStartsHaveEnded(t *testing.T) {
 			cfg := Config{Name: "n", Label: "l", Records: d, Key: nodeidtest.Key(1), Site: strings.Trim(string(site), "-"),
 				Logger: slog.New(slog.DiscardHandler)}.withDefaults()
 			b, err := Begins(d, cfg.Site)
-			if err != nil || b.Life != uint64(i+1) || b.Since != c.since[i] {
+			life, since := uint64(i+1), c.since[i]
+			if err != nil || b.Life != nodeid.Start(life, cfg.Site) || b.Since != nodeid.Start(since, cfg.Site) {
 				t.Errorf("%s: start %d at %c: %+v, %v, want since %d", name, i+1, site, b, err, c.since[i])
 			}
 			if err := (&Cluster{cfg: cfg, ctx: t.Context()}).begin(); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := recall(d); err != nil || got.identity.Life != b.Life || got.identity.Ended(b.Life) != b.Since {
+			if got, err := recall(d); err != nil || got.identity.Life != life || got.identity.Ended(life) != since {
 				t.Errorf("%s: stored %+v, %v", name, got.identity, err)
 			}
 		}

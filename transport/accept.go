@@ -83,7 +83,7 @@ func (p *table) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	switch {
 	case same && who.number <= l.number:
 		return &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
-	case !same && who.peer.Life <= l.peer.Life:
+	case !same && nodeid.Count(who.peer.Life) <= nodeid.Count(l.peer.Life):
 		p.tell(slog.LevelWarn, "transport: refused a second process with the identity of a linked instance: "+
 			"one of the two runs on a copied directory; stop it", l.instance, args)
 		return &wire.Refusal{Reason: wire.Refusal_COPY,

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
+func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = nodeid.Start(life, "site") } }
 
 // A process on a copied directory has the key of a linked instance, but no higher life number.
 // Its streams are refused, and the existing link is not affected. Each side logs the mistake
@@ -76,7 +78,7 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 				again.sendTo(a.peer())
 				synctest.Wait()
 				events := a.seen()
-				if len(events) != 2 || events[0].down == nil || events[0].from.Life != 3 ||
+				if len(events) != 2 || events[0].down == nil || nodeid.Count(events[0].from.Life) != 3 ||
 					string(events[1].frame.Commands) != "for a:1" || events[1].from != again.identity {
 					t.Fatalf("want a Down and a frame: %+v", events)
 				}

@@ -168,7 +168,7 @@ func TestWhatAnInstancePrepares(t *testing.T) {
 		t.Errorf("in memory: life %d, at %q and %q", one.begins.Life, one.address, member.address)
 	}
 	durable := prepared(dir, credentials.Root)
-	if durable.records == nil || durable.records.during == nil || durable.begins.Life != 1 ||
+	if durable.records == nil || durable.records.during == nil || nodeid.Count(durable.begins.Life) != 1 ||
 		durable.instance() != one.instance() {
 		t.Errorf("with a directory: life %d, the key of %v", durable.begins.Life, durable.instance())
 	}

@@ -12,8 +12,8 @@ import (
 // connection proves the ID of its instance.
 //
 // It can claim that earlier starts of its own instance have ended: the state has the number of the
-// start that has opened it. So a late or repeated Attach ends no session of its own start or of a
-// later one. And it can claim that another instance has ended, if that has signed so. An instance
+// start that has opened it. So a late or repeated Attach ends no session of its own start, of a
+// later one, or of one with a copy of the directory. And it can claim that another instance has ended, if that has signed so. An instance
 // without a directory has a new key in each incarnation, so this ends no session of a later one.
 func (l *leases) claims(id lockfsm.SessionID, c claim) {
 	if s := l.session(id); s != nil && (c.since != 0 && c.since < s.life || len(c.former) > 0) {
@@ -57,7 +57,7 @@ func (l *leases) endFormer(m *made, group uint64) {
 
 // supersededBy is the reason in the audit log.
 func supersededBy(life uint64) []byte {
-	return fmt.Appendf(nil, "its node has ended, as start %d with its directory shows", life)
+	return fmt.Appendf(nil, "its node has ended, as start %d with its directory shows", nodeid.Count(life))
 }
 
 // followedBy is the same, if another instance has shown it.

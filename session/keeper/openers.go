@@ -17,8 +17,11 @@ type made struct {
 	life uint64
 }
 
-// ends reports whether the claim says that the start that has opened s has ended.
-func (m *made) ends(s *keptSession) bool { return m.since <= s.life && s.life < m.life }
+// ends reports whether the claim says that the start that has opened s has ended. A start of a copy
+// of the directory, at another site, may run.
+func (m *made) ends(s *keptSession) bool {
+	return m.since <= s.life && s.life < m.life && nodeid.SameSite(s.life, m.life)
+}
 
 // openers knows which sessions each instance has opened, without those that are gone.
 type openers struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -14,7 +15,7 @@ import (
 func (b *bench) starts(instance uint64, lives ...uint64) (ids []lockfsm.SessionID) {
 	b.t.Helper()
 	for _, life := range lives {
-		by := Sender{ID: nodeidtest.ID(instance), Life: life}
+		by := Sender{ID: nodeidtest.ID(instance), Life: nodeid.Start(life, "site")}
 		c := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(instance), byte(life), 1}, TTL: benchTTL}
 		b.core.ReceiveFrom(b.now, by, nil, c.Append(nil))
 		b.step()
@@ -28,8 +29,8 @@ func (b *bench) starts(instance uint64, lives ...uint64) (ids []lockfsm.SessionI
 // claim sends an Attach of a session, on the connection of a start of an instance.
 func (b *bench) claim(instance, life uint64, id lockfsm.SessionID, epoch lockfsm.Epoch, since uint64) {
 	c := b.attachCmd(id, epoch)
-	c.Since = since
-	b.core.ReceiveFrom(b.now, Sender{ID: nodeidtest.ID(instance), Life: life}, nil, c.Append(nil))
+	c.Since = nodeid.Start(since, "site")
+	b.core.ReceiveFrom(b.now, Sender{ID: nodeidtest.ID(instance), Life: nodeid.Start(life, "site")}, nil, c.Append(nil))
 }
 
 // left returns which of the sessions are left in the state.
@@ -68,6 +69,29 @@ func TestAStartEndsTheSessionsOfEarlierStarts(t *testing.T) {
 				t.Errorf("the keeper has %+v", n)
 			}
 		}
+	}
+}
+
+// TestACopyOfADirectoryClaimsNothing lets a start with a copy of the directory claim the starts at
+// its own site. The start with the original, whose number lies in between, keeps its session.
+func TestACopyOfADirectoryClaimsNothing(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	by := nodeidtest.ID(1)
+	open := func(life uint64, site string) lockfsm.SessionID {
+		c := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(life), site[0], 1}, TTL: benchTTL}
+		b.core.ReceiveFrom(b.now, Sender{ID: by, Life: nodeid.Start(life, site)}, nil, c.Append(nil))
+		b.step()
+		return b.replies[by][0].Session
+	}
+	ids := []lockfsm.SessionID{open(2, "original"), open(2, "copy"), open(3, "original"), open(4, "copy")}
+	c := b.attachCmd(ids[3], 1)
+	c.Since = nodeid.Start(2, "copy")
+	b.core.ReceiveFrom(b.now, Sender{ID: by, Life: nodeid.Start(4, "copy")}, nil, c.Append(nil))
+	b.step()
+	b.step()
+	if got := b.left(ids); !slices.Equal(got, []int{1, 3, 4}) {
+		t.Errorf("left: %v", got)
 	}
 }
 
@@ -111,7 +135,7 @@ func TestNoRenewalOfAnEndedStart(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	ids := b.starts(1, 1, 2)
-	b.core.ReceiveFrom(b.now, Sender{ID: nodeidtest.ID(1), Life: 1},
+	b.core.ReceiveFrom(b.now, Sender{ID: nodeidtest.ID(1), Life: nodeid.Start(1, "site")},
 		session.Renewal{Session: ids[0], Epoch: 1, Seq: 7}.Append(nil), nil)
 	b.turn()
 	round := b.round
@@ -137,7 +161,7 @@ func TestAClaimDoesNotCutADelay(t *testing.T) {
 	id := b.starts(1, 1)[0]
 	lock := acquireCmd(id, 1, 1, "k")
 	lock.Delay = delay
-	b.core.ReceiveFrom(b.now, Sender{ID: nodeidtest.ID(1), Life: 1}, nil, lock.Append(nil))
+	b.core.ReceiveFrom(b.now, Sender{ID: nodeidtest.ID(1), Life: nodeid.Start(1, "site")}, nil, lock.Append(nil))
 	b.step()
 	second := b.starts(1, 2)[0]
 	b.claim(1, 2, second, 2, 1)

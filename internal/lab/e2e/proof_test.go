@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"context"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -190,4 +192,68 @@ func claims(batch []byte) bool {
 		batch = rest
 	}
 	return false
+}
+
+// TestACopyOfADirectoryProvesNothing starts nodes with a copy of a holder's directory, as that of a
+// copied disk, while the holder runs. The copy counts its starts on from the same number, but they
+// prove nothing about the holder, also if the two are cut from each other and none refuses.
+func TestACopyOfADirectoryProvesNothing(t *testing.T) {
+	for name, apart := range map[string]bool{"the two meet": false, "the two are cut from each other": true} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			bubble(t, func(t *testing.T) { startsOfACopy(t, root, apart) })
+		})
+	}
+}
+
+func startsOfACopy(t *testing.T, root string, apart bool) {
+	in := func(name string) func(*mortise.Config) {
+		return func(c *mortise.Config) {
+			if c.Name == "node-3" {
+				c.Dir = filepath.Join(root, name)
+			}
+		}
+	}
+	f := startFour(t, in("original"))
+	f.close(3)
+	if err := os.CopyFS(filepath.Join(root, "copy"), os.DirFS(filepath.Join(root, "original"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(root, "copy", "origin")); err != nil { // a copied disk is not recognized
+		t.Fatal(err)
+	}
+	c := f.config(3, 3)
+	in("original")(&c)
+	f.start(3, c)
+	f.ready()
+	waits := (f.leader() + 1) % 3
+	mine, granted := f.lock(3, "k"), f.lockLater(waits, "k")
+	if apart {
+		f.net.Cut(host(3), host(9))
+	}
+	ready := 0
+	for range 4 {
+		c := f.config(3, 3)
+		c.Bind = address(9)
+		in("copy")(&c)
+		n, err := start(t.Context(), c, f.world(9))
+		if err != nil {
+			continue // it knows from its last start that it is a copy
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if n.Ready(ctx) == nil {
+			ready++
+		}
+		cancel()
+		if mine.Err() == nil && len(granted) > 0 {
+			t.Error("two hold the lock")
+		}
+		f.net.Crash(host(9))
+		_ = n.Close()
+	}
+	if apart != (ready > 0) || f.hasEnded(waits) {
+		t.Errorf("%d starts with the copy were ready; a session has ended by a proof: %t", ready, f.hasEnded(waits))
+	}
+	_ = mine.Unlock(brief(t)) // the holder may have refused
+	unlock(t, <-granted)
 }

@@ -126,8 +126,9 @@ func (m *machine) begin() cluster.Beginning {
 		return cluster.Beginning{Life: 1}
 	}
 	d.lives++
-	d.row = d.row.Next(fmt.Sprintf("boot %d of %s", m.boots, m.name), d.lives)
-	return cluster.Beginning{Life: d.lives, Since: d.row.Ended(d.lives)}
+	site := fmt.Sprintf("boot %d of %s", m.boots, m.name)
+	d.row = d.row.Next(site, d.lives)
+	return cluster.Beginning{Life: nodeid.Start(d.lives, site), Since: nodeid.Start(d.row.Ended(d.lives), site)}
 }
 
 // needed reports whether the machine's disk has a removed replica whose vote may still be needed.
