@@ -13,8 +13,9 @@ import (
 //
 // It can claim that earlier starts of its own instance have ended: the state has the number of the
 // start that has opened it. So a late or repeated Attach ends no session of its own start, of a
-// later one, or of one with a copy of the directory. And it can claim that another instance has ended, if that has signed so. An instance
-// without a directory has a new key in each incarnation, so this ends no session of a later one.
+// later one, or of one with a copy of the directory. And it can claim that another instance has
+// ended, if that has signed so. An instance without a directory has a new key in each incarnation,
+// so this ends no session of a later one.
 func (l *leases) claims(id lockfsm.SessionID, c claim) {
 	if s := l.session(id); s != nil && (c.since != 0 && c.since < s.life || len(c.former) > 0) {
 		l.opened.claims = append(l.opened.claims, made{c, nodeid.ID(s.opener.Instance), s.life})

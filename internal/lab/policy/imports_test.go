@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 		"internal/nodeid", "internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
 	},
 	"internal/lab/policy":       {},
+	"internal/lab/proof":        {},
 	"internal/lab/limits":       {},
 	"internal/lab/plugs":        {},
 	"internal/lab/e2e":          {},

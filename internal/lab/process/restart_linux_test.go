@@ -114,8 +114,8 @@ func restarts(t *testing.T, f *fleet) {
 		slow, _ = f.restart(holder, leads, deaths()[0], &last)
 		silent.signal(syscall.SIGCONT)
 	}
-	t.Logf("from the start of the next process to the grant: %s (goal of the median %v); with a silent voter %v (goal %v, "+
-		"and 0 s in memory)", quantiles(all), restartGoal, slow, silentRestartGoal)
+	t.Logf("from the start of the next process to the grant: %s (goal of the median %v); with a silent voter %v "+
+		"(goal %v, and 0 s in memory)", quantiles(all), restartGoal, slow, silentRestartGoal)
 	if all[len(all)/2] > slack*restartGoal || slow > slack*silentRestartGoal {
 		t.Error("that is more than five times the goal")
 	}

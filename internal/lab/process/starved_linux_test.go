@@ -26,8 +26,8 @@ func starve(t *testing.T, pid int) {
 	})
 }
 
-// limit puts a process into a new cgroup (v1) with limits: pairs of a file and a value. At the end of
-// the test the process must have been killed.
+// limit puts a process into a new cgroup (v1) with limits: pairs of a file and a value. At the end
+// of the test the process must have been killed.
 func limit(t *testing.T, controller string, pid int, limits ...[2]string) (group string, err error) {
 	t.Helper()
 	group, err = os.MkdirTemp(filepath.Join("/sys/fs/cgroup", controller), "mortise-test-")

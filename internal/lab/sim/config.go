@@ -166,9 +166,7 @@ func Draw(seed uint64) Config {
 	c.Own = drawOwn(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	c.RunDirs = !c.Durable && seed%3 == 1
-	if !c.Quiet {
-		c.Trouble.Claim = drawClaim(seed)
-	}
+	c.Trouble.Claim = c.drawClaim(seed)
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
 	return c
@@ -204,8 +202,11 @@ func drawHungSnap(seed uint64) float64 {
 	return float64(k.IntN(2)) * 0.05
 }
 
-// drawClaim has its own random numbers, too.
-func drawClaim(seed uint64) float64 {
+// drawClaim has its own random numbers, too. A quiet run has no late claims.
+func (c *Config) drawClaim(seed uint64) float64 {
+	if c.Quiet {
+		return 0
+	}
 	k := rand.New(rand.NewPCG(seed, 0x636c61696d))
 	return float64(k.IntN(2)) * 0.3
 }
