@@ -258,7 +258,7 @@ func between() []Bug {
 			Breaks: "a late Attach of a start that has ended ends the sessions of the start that runs"},
 		{Name: "all-starts-claimed", Package: "session/keeper", Hazard: "none", Some: true,
 			Breaks: "a start ends the sessions of one that may run on another machine"},
-		{Name: "copy-claimed", Package: "session/keeper", Hazard: "none", Some: true,
+		{Name: "copy-claimed", Package: "session/keeper", Hazard: "none",
 			Breaks: "a start with a copy of a directory takes the locks of the node that runs with the original"},
 		{Name: "claimed-before-all-are-known", Package: "session/keeper", Hazard: "none",
 			Breaks: "a new leader forgets what a start has proved, and waiters wait for the TTL"},
