@@ -68,7 +68,7 @@ echo hangs; while :; do sleep 0.02; done`, "-max-idle", idle.String(), "-lock-de
 	})
 	t.Run("it removes its file, and stays", func(t *testing.T) {
 		f := f.in(t)
-		f.mortise("run", "-max-idle", "300ms", "-kill-after", "100ms", "works/2", "--", "sh", "-c",
+		f.mortise("run", "-max-idle", "2s", "-kill-after", "100ms", "works/2", "--", "sh", "-c",
 			`rm "$MORTISE_BEAT"; trap '' TERM; while :; do sleep 0.02; done`).wants(t, exitLost,
 			"(-max-idle), and the file is gone", "ended by signal 9")
 		f.mortise("run", "-n", "works/2", "--", "true").wants(t, exitOK)
