@@ -177,7 +177,10 @@ func (r *runner) work(ctx context.Context, tick held, w window) (done bool) {
 			run()
 			return
 		}
-		hold.Watch(h.lock, func(error) { _ = tick.lock.UnlockSoon() }, run)
+		hold.Watch(h.lock, func(error) {
+			<-ctx.Done() // by the loss, which is then its cause, and not by the unlock of the tick
+			_ = tick.lock.UnlockSoon()
+		}, run)
 	})
 	switch {
 	case ran:

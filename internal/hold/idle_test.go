@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,9 +40,14 @@ func TestAFunctionThatHangsIsNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
 				var said []string
 				began := time.Now()
-				say := func(text string) { said = append(said, time.Since(began).String()+" "+text) }
+				say := func(text string) {
+					mu.Lock()
+					defer mu.Unlock()
+					said = append(said, time.Since(began).String()+" "+text)
+				}
 				h := &endless{make(chan struct{}), c.why}
 				time.AfterFunc(c.ends, func() { close(h.done) })
 				hold.Watch(h, func(why error) { say(why.Error()) }, func() { time.Sleep(2 * time.Second); say("returned") })
