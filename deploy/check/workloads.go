@@ -103,7 +103,7 @@ func Deployment(file string, p Program) []error {
 	d := m.deployment.Spec
 	labels := d.Template.Labels
 	f.around(m, p, labels, d.Selector)
-	variables, _ := f.pod(d.Template.Spec, p)
+	variables, container := f.pod(d.Template.Spec, p)
 	rolling := d.Strategy.RollingUpdate
 	f.must(rolling != nil && rolling.MaxSurge != nil && rolling.MaxSurge.String() == "0",
 		"maxSurge is not 0: more instances than Replicas would run")
@@ -118,6 +118,7 @@ func Deployment(file string, p Program) []error {
 	_, dir := variables[prefix+"DIR"]
 	f.must(!founders && !dir, "a Deployment's pods have no names and no volumes of their own: neither Founders nor Dir "+
 		"can be right")
+	f.runDirectory(d.Template.Spec, container, variables[prefix+"RUN_DIR"])
 	f.must(spreads(d.Template.Spec, corev1.LabelHostname, labels) &&
 		spreads(d.Template.Spec, corev1.LabelTopologyZone, labels), "the pods are not spread over machines and zones")
 	f.must(slices.ContainsFunc(d.Template.Spec.Tolerations, func(t corev1.Toleration) bool {
@@ -125,4 +126,16 @@ func Deployment(file string, p Program) []error {
 			t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds == nil
 	}), "pods of a machine that is cut off are replaced while they still run: more instances than Replicas")
 	return f
+}
+
+// runDirectory checks that the run directory is on a volume in memory that outlives the container
+// and ends with the pod.
+func (f *faults) runDirectory(pod corev1.PodSpec, container corev1.Container, dir string) {
+	outlives := slices.ContainsFunc(container.VolumeMounts, func(v corev1.VolumeMount) bool {
+		return strings.HasPrefix(dir, v.MountPath+"/") && slices.ContainsFunc(pod.Volumes, func(p corev1.Volume) bool {
+			return p.Name == v.Name && p.EmptyDir != nil && p.EmptyDir.Medium == corev1.StorageMediumMemory
+		})
+	})
+	f.must(outlives, "the run directory %q is not on an emptyDir in memory: the locks of a container that was killed "+
+		"would stay taken for the TTL", dir)
 }

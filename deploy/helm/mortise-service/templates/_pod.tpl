@@ -58,6 +58,7 @@ env:
   {{- else }}
   - {name: {{ .Values.variables }}_JOIN, value: "{{ .Release.Name }}:{{ .Values.ports.lock }}"}
   - {name: {{ .Values.variables }}_REPLICAS, value: {{ .Values.replicas | quote }}}
+  - {name: {{ .Values.variables }}_RUN_DIR, value: /run/lock/dir} # see the volume
   {{- end }}
   - {name: {{ .Values.variables }}_SECRET_FILE, value: /secret/{{ .Values.secret.key }}}
   {{- with .Values.env }}
@@ -73,10 +74,15 @@ resources: {{ toJson .Values.resources }}
 volumeMounts:
   {{- if .Values.founders }}
   - {name: state, mountPath: /state}
+  {{- else }}
+  - {name: run, mountPath: /run/lock}
   {{- end }}
   - {name: secret, mountPath: /secret, readOnly: true}
 {{- end }}
 
 {{- define "volumes" }}
 - {name: secret, secret: {secretName: {{ .Values.secret.name }}, defaultMode: 0440}} # readable for fsGroup only
+{{- if not .Values.founders }}
+- {name: run, emptyDir: {medium: Memory}} # outlives a killed container, and frees its locks
+{{- end }}
 {{- end }}
