@@ -267,7 +267,7 @@ func TestOnlyTheEndOfAHoldFreesAShard(t *testing.T) {
 	}
 	ends := map[mortise.EventKind]bool{mortise.EventFreed: true, mortise.EventLeft: true, mortise.EventReset: true}
 	kept := map[mortise.EventKind]bool{mortise.EventHeld: true, mortise.EventDowngraded: true,
-		mortise.EventUpgraded: true, mortise.EventData: true, mortise.EventCurrent: true}
+		mortise.EventUpgraded: true, mortise.EventData: true, mortise.EventCurrent: true, "lead": true}
 	kinds := regexp.MustCompile(`EventKind = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(kinds) != len(ends)+len(kept) {
 		t.Errorf("there are %d kinds of events", len(kinds))
