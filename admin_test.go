@@ -176,7 +176,8 @@ func TestProgramsGetTheAnswersOfTheNode(t *testing.T) {
 			before, err := n.Health(ctx)
 			a, err1 := c.Health(ctx, &query.StateRequest{})
 			want, err2 := n.Health(ctx)
-			for err == nil && !reflect.DeepEqual(asJSON(t, before), asJSON(t, want)) { // the leader evaluates the settings once a second
+			// the leader evaluates the settings once a second
+			for err == nil && !reflect.DeepEqual(asJSON(t, before), asJSON(t, want)) {
 				before = want
 				a, err1 = c.Health(ctx, &query.StateRequest{})
 				want, err2 = n.Health(ctx)
