@@ -111,7 +111,7 @@ func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) 
 	}
 	key := nodeid.NewKey(n.env.random)
 	if n.dir != nil {
-		n.records = &records{dir: n.dir, site: n.dir.Site(), during: n.during}
+		n.records = &records{dir: n.dir, site: cmp.Or(n.config.World.Site, n.dir.Site()), during: n.during}
 		if n.begins.Beginning, err = cluster.Begins(n.records, n.records.site); err != nil {
 			return fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err)
 		}

@@ -33,6 +33,8 @@ type World struct {
 	Wall       func() time.Time
 	Random     func([]byte)
 	Files      storage.FS
+	// Site replaces that of the directory, whose lock file is a real one (see storage.Dir.Site).
+	Site string
 	// Wraps the records through which package cluster uses the directory.
 	Records func(cluster.Records) cluster.Records
 	// Limits of a group that this node founds. They must be equal on all founders.

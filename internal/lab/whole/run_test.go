@@ -258,7 +258,7 @@ func (r *run) start(i int, powerLost bool) {
 	c, p := r.config(i), &process{}
 	w := r.world(p, host(i))
 	if r.dirs {
-		w.Files = r.disks[i].begin(powerLost)
+		w.Files, w.Site = r.disks[i].begin(powerLost), host(i) // the number of a real file differs in each run
 	}
 	t := new(tape)
 	c.History = t
