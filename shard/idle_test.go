@@ -76,6 +76,9 @@ func TestAFunctionThatIgnoresItsEndKeepsItsShardWhileItBeats(t *testing.T) {
 					for {
 						select {
 						case <-free:
+							if !hangs {
+								s.exit(sh)
+							}
 							return nil
 						case <-time.After(idle / 2):
 						}
