@@ -471,3 +471,21 @@ func TestMembersBeginBehindASession(t *testing.T) {
 	}
 
 }
+
+// TestEveryRefusalOfALeadIsAnError checks that only two answers of the leader mean that the
+// instance leads, also if the leader has a newer build.
+func TestEveryRefusalOfALeadIsAnError(t *testing.T) {
+	for why := range voters.Refusal(300) {
+		err := notMoved(why, "b-1")
+		switch {
+		case why == voters.Fit || why == voters.LeadsNow:
+			if err != nil {
+				t.Errorf("refusal %d: %v", why, err)
+			}
+		case !errors.Is(err, ErrBadRequest) && !errors.Is(err, ErrNotReady), !strings.Contains(err.Error(), `"b-1"`):
+			t.Errorf("refusal %d: %v", why, err)
+		case why > voters.NotTaken && !strings.Contains(err.Error(), "newer build"):
+			t.Errorf("unknown refusal %d: %v", why, err)
+		}
+	}
+}

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// The sizes of the messages of a Lock or an Unlock, about those of mortise.
+// The sizes of the messages of a Lock or an Unlock. They are estimates of those of mortise.
 const (
 	wireAsk    = 80  // an instance asks the leader
 	wireAppend = 160 // the leader sends an entry to another voter, or writes it
@@ -26,10 +26,10 @@ const (
 	wireAnswer = 64  // the leader answers
 )
 
-// wirePeer is no lock: it is the limit of what three voters can reach. A call sends the messages of
-// a Lock of mortise and writes as often, and does nothing else: an instance asks the leader, the
-// leader sends an entry to the two other voters, and answers when a majority has it. Each message
-// is read by a goroutine that waits for it and passes it on itself.
+// wirePeer is no lock, but a limit to compare with: what three voters can reach. A call sends the
+// messages of a Lock of mortise and writes as often, and does nothing else: an instance asks the
+// leader, the leader sends an entry to the two other voters, and answers when a majority has it.
+// Each message is read by a goroutine that waits for it and passes it on itself.
 func wirePeer(name string, durable, encrypted bool) Peer {
 	p := Peer{
 		Name: name, Kind: "wire", Durable: durable,

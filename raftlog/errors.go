@@ -40,9 +40,9 @@ var (
 	// ErrNotLeading is returned by Transfer on a replica that does not lead.
 	ErrNotLeading = errors.New("raftlog: this replica does not lead")
 
-	// ErrTransfer is returned by Transfer if the voter has not become the leader within an election
-	// timeout. This replica still leads, or another one does.
-	ErrTransfer = errors.New("raftlog: no other voter took over the lead")
+	// ErrTransfer is returned by Transfer if this replica still leads after an election timeout, or if
+	// another voter than the given one leads.
+	ErrTransfer = errors.New("raftlog: the lead was not passed on as asked")
 
 	// ErrNotEmpty is returned by Found and Join if the store already holds a log. Start runs that
 	// log.

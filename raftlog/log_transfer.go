@@ -8,9 +8,10 @@ import (
 // Transfer passes the leadership to the voter whose ID is to. If to is zero, it chooses the voter
 // with the longest log among those that have sent a message within an election timeout. It returns
 // nil when the voter whose ID is to leads, or, if to is zero, when this replica no longer leads. It
-// returns ErrTransfer if no voter became the leader within an election timeout, or another one did,
-// and ErrNotLeading if this replica did not lead. If ctx ends first, the attempt continues and may
-// still succeed. No batch is proposed during a transfer.
+// returns ErrTransfer if this replica still leads after an election timeout, or if another voter
+// leads, and ErrNotLeading if this replica did not lead. A replica that has given up the lead waits
+// until it knows the next leader. If ctx ends first, the attempt continues and may still succeed.
+// No batch is proposed during a transfer.
 func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	t := transfer{to: to, done: make(chan error, 1)}
 	if !l.put(func(in *inbox) { in.transfers = append(in.transfers, t) }) {

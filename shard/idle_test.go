@@ -35,7 +35,16 @@ func TestFunctionsThatHangAgainAndAgain(t *testing.T) {
 		last := <-begun
 		for i := range hangs {
 			began := time.Now()
-			next := <-begun
+			var next shard.Shard
+			select {
+			case next = <-begun:
+			case <-time.After(10 * time.Minute):
+				t.Errorf("after function %d, no other begins", i)
+				stop()
+				close(goOn)
+				<-ended
+				return
+			}
 			least := idle + time.Duration(i)*backoff
 			most := least + idle/4 + 100*time.Millisecond
 			if i > 0 {

@@ -4,7 +4,7 @@ import "github.com/mortise-lock/mortise/internal/nodeid"
 
 // Refusal is the reason why the leadership cannot be moved to an instance. The values are sent to
 // other instances and never change.
-type Refusal uint8
+type Refusal uint32
 
 // The refusals.
 const (

@@ -23,5 +23,6 @@ func Start(count uint64, site string) uint64 {
 // Count returns the count of a start.
 func Count(start uint64) uint64 { return start >> siteBits }
 
-// SameSite reports whether two starts were at the same site.
+// SameSite reports whether two starts were at the same site. Two different sites have the same hash
+// with a chance of one in 2^32.
 func SameSite(a, b uint64) bool { return uint32(a) == uint32(b) }

@@ -117,7 +117,7 @@ var everyCall = []struct {
 		return err
 	}},
 	{"Node.TransferLead", func(ctx context.Context, n *node, _ string) error {
-		if err := n.TransferLead(ctx, "nobody", "a test"); !errors.Is(err, mortise.ErrBadRequest) {
+		if err := n.TransferLead(ctx, "absent", "a test"); !errors.Is(err, mortise.ErrBadRequest) {
 			return err
 		}
 		return nil

@@ -55,7 +55,7 @@ func TestTransferLead(t *testing.T) {
 		if err := f.nodes[plainly].TransferLead(brief(t), leader.config.Name, "again"); err != nil {
 			t.Errorf("to the leader: %v", err)
 		}
-		for name, want := range map[string]string{"nobody": "no instance with the root secret has the name",
+		for name, want := range map[string]string{"absent": "no instance with the root secret has the name",
 			f.nodes[plainly].config.Name: "has no vote"} {
 			err := leader.TransferLead(brief(t), name, "why")
 			if !errors.Is(err, mortise.ErrBadRequest) || !strings.Contains(err.Error(), want) {

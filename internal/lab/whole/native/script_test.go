@@ -21,15 +21,24 @@ echo "$*" >"$FAKE_DIR/built"
 echo "$FAKE_DIR/binary"
 `
 
-// fakeBinary stands for the tests. Seed 3 fails with the bug "planted", and seed 40 differs each
-// time with the bug "differs".
+// fakeBinary stands for the tests. With the bug "planted" seed 4 does not end, and seed 3 fails
+// when seed 4 runs, or after 10 s if there is only one processor. With the bug "differs" seed 40
+// differs each time.
 const fakeBinary = `#!/bin/sh
 echo "$MORTISE_SEED" >>"$FAKE_DIR/ran"
 env >>"$FAKE_DIR/environ"
 hash=same
 [ "$MORTISE_BUG$MORTISE_SEED" != differs40 ] || hash=$(wc -l <"$FAKE_DIR/ran")
 echo "transcript of $MORTISE_SEED $hash" >"$MORTISE_TRANSCRIPT"
+if [ "$MORTISE_BUG$MORTISE_SEED" = planted4 ]; then
+  echo $$ >"$FAKE_DIR/endless"
+  exec sleep 1000
+fi
 if [ "$MORTISE_BUG$MORTISE_SEED" = planted3 ]; then
+  for i in $(seq 100); do
+    [ ! -s "$FAKE_DIR/endless" ] || break
+    sleep 0.1
+  done
   echo "seed 3: 1 bugs, the first: two hold a lock"
   exit 1
 fi
@@ -87,6 +96,11 @@ func TestScript(t *testing.T) {
 			for _, v := range Environ() {
 				if err == nil && !strings.Contains(string(environ), v+"\n") {
 					t.Errorf("a process has no %s", v)
+				}
+			}
+			if pid, err := os.ReadFile(filepath.Join(dir, "endless")); err == nil {
+				if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err == nil {
+					t.Errorf("process %s is left behind", pid)
 				}
 			}
 			built, _ := os.ReadFile(filepath.Join(dir, "built"))
