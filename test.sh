@@ -176,7 +176,7 @@ left() { # its arguments: what happens to them, and tests as slow prints them
 # programs and pages take minutes with it, so they run with it only every night.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
   ./internal/{plain,history} ./internal/lab/{policy,mutants/...,sim,whole/...,process} \
-  ./internal/lab/{check,limits,shrink,sometimes,timeline} \
+  ./internal/lab/{check,limits,shrink,sometimes,timeline,try/...} \
   ./examples/... ./console ./cmd/...)
 longest=$(go list ./internal/lab/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"

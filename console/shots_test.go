@@ -17,20 +17,20 @@ import (
 // of docs/OPERATION.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
-	c.screen(1200, 900, false)
+	c := chromium.Open(t)
+	c.Screen(1200, 900, false)
 	shows := func(name, url, finding, text, not string) {
 		t.Helper()
-		c.open(url)
-		c.until(name+": "+finding, `document.getElementById("findings").dataset.state.startsWith("`+finding+`")`)
+		c.Visit(url)
+		c.Until(name+": "+finding, `document.getElementById("findings").dataset.state.startsWith("`+finding+`")`)
 		if text != "" {
-			c.until(name+": "+text, `document.getElementById("findings").textContent.includes("`+text+`")`)
+			c.Until(name+": "+text, `document.getElementById("findings").textContent.includes("`+text+`")`)
 		}
 		if not != "" {
-			c.until(name+": not "+not, `!document.getElementById("content").textContent.includes("`+not+`")`)
+			c.Until(name+": not "+not, `!document.getElementById("content").textContent.includes("`+not+`")`)
 		}
 		if !strings.HasSuffix(name, "-key") {
-			c.picture("state-"+name, 800, 0.75)
+			c.Picture(*shots, "state-"+name, 800, 0.75)
 		}
 	}
 	busy := newPastNode(queue("orders/42: orders-2 | orders-1 orders-1 orders-0", time.Now()),
@@ -83,7 +83,7 @@ func TestBrowserShowsTheStates(t *testing.T) {
 				Run: func(context.Context, tick.Tick) error { return nil }})
 		})
 	}
-	c.until("tick's keys are left out",
+	c.Until("tick's keys are left out",
 		`document.body.textContent.includes("that package tick holds for itself left out")`)
 	shows("tick", url, "fine", "", "force")
 	lock(t, holder, mortise.Request{Key: "orders/42", Value: "charging card"})
@@ -102,8 +102,8 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	shows("restarted-key", url+"?key=orders/42", "held-earlier", "held by an earlier incarnation", "End this hold")
 	shows("other-secret", mounted(t, start("orders-3", other), Options{}), "other-secret",
 		"the other side has another secret", "Nothing has been seen: mortise")
-	c.open(url)
-	c.until("the earlier incarnation is over",
+	c.Visit(url)
+	c.Until("the earlier incarnation is over",
 		`!document.getElementById("findings").dataset.state.includes("held-earlier")`)
 	if err := nodes[1].Close(); err != nil {
 		t.Fatal(err)
@@ -112,9 +112,9 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	if err := nodes[2].Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.open(url)
-	c.until("gossip has noticed it too", `document.querySelectorAll("#members .missing").length === 2`)
+	c.Visit(url)
+	c.Until("gossip has noticed it too", `document.querySelectorAll("#members .missing").length === 2`)
 	shows("quorum-lost", url, "no-leader", "Bring back a majority of the voters", "End this hold")
 	shows("quorum-lost-key", url+"?key=orders/42", "no-leader", "Bring back a majority of the voters", "End this hold")
-	c.silent()
+	c.Silent()
 }

@@ -1,4 +1,10 @@
-package console
+// Package browser opens pages in a headless Chromium, for tests of pages. All tests of a binary
+// share one browser, and each page has storage of its own. They control it over a pair of pipes
+// with the DevTools protocol, whose messages are JSON texts that end with a zero byte.
+//
+// A test binary calls Browser.Run in TestMain. A test is skipped if Chromium is not installed. A
+// Page may be used by several goroutines of its test.
+package browser
 
 import (
 	"bufio"
@@ -15,6 +21,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,9 +31,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/lab/leftover"
 )
 
-// browser is a headless browser, which all tests share. They control it over a pair of pipes with
-// the DevTools protocol, whose messages are JSON texts that end with a zero byte.
-type browser struct {
+// Browser is the browser that all tests of a binary share. The first test that needs it starts it.
+// The zero value is ready.
+type Browser struct {
+	starting sync.Once
+	err      error // of its start
+
 	cmd     *exec.Cmd
 	home    string
 	to      *os.File
@@ -38,9 +48,9 @@ type browser struct {
 	faults  map[string][]string // by session: failed scripts and violations of the Content-Security-Policy
 }
 
-// chromium is one page of the browser, with storage of its own.
-type chromium struct {
-	*browser
+// Page is one page of the browser.
+type Page struct {
+	*Browser
 	t       *testing.T
 	session string // the DevTools session of the page
 }
@@ -59,26 +69,22 @@ type message struct {
 var errNoBrowser = errors.New(
 	"chromium is not installed: apt-get install -y --no-install-recommends chromium")
 
-// running is set once the browser runs. TestMain ends it.
-var running *browser
-
-// theBrowser starts the browser for the first test that needs it.
-var theBrowser = sync.OnceValues(func() (*browser, error) {
+func (b *Browser) start() error {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		return nil, errNoBrowser
+		return errNoBrowser
 	}
 	theirIn, to, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	from, theirOut, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	home, err := os.MkdirTemp("", "mortise-console")
+	home, err := os.MkdirTemp("", "mortise-browser")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// The pages of several tests are open, and none may be slow because another one has the focus.
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -88,33 +94,36 @@ var theBrowser = sync.OnceValues(func() (*browser, error) {
 	cmd.Env = append(os.Environ(), "HOME="+home)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	_, _ = theirIn.Close(), theirOut.Close()
-	b := &browser{cmd: cmd, home: home, to: to, waiting: map[int]chan message{}, faults: map[string][]string{}}
+	b.cmd, b.home, b.to, b.waiting, b.faults = cmd, home, to, map[int]chan message{}, map[string][]string{}
 	b.reading.Go(func() {
 		b.read(from)
 		_ = from.Close()
 	})
-	running = b
-	return b, nil
-})
+	return nil
+}
 
-func TestMain(m *testing.M) { os.Exit(leftover.Run(browsed{m})) }
+// Run runs the tests, ends the browser, and returns the exit code.
+func (b *Browser) Run(m *testing.M) int { return leftover.Run(browsed{m, b}) }
 
 // browsed ends the browser after the tests.
-type browsed struct{ *testing.M }
+type browsed struct {
+	*testing.M
+	b *Browser
+}
 
 func (b browsed) Run() int {
 	code := b.M.Run()
-	if running != nil && !running.end() {
+	if b.b.cmd != nil && !b.b.end() {
 		fmt.Fprintln(os.Stderr, "--- FAIL: the ended browser still writes into its directory")
 		code = 1
 	}
 	return code
 }
 
-func (b *browser) end() bool {
+func (b *Browser) end() bool {
 	_ = b.cmd.Process.Kill()
 	_, _ = b.cmd.Wait(), b.to.Close()
 	b.reading.Wait()
@@ -126,36 +135,36 @@ func (b *browser) end() bool {
 	return false
 }
 
-// startChromium opens a page. It skips the test if the browser is not installed.
-func startChromium(t *testing.T) *chromium {
+// Open opens an empty page. It skips the test if the browser is not installed.
+func (b *Browser) Open(t *testing.T) *Page {
 	t.Helper()
-	b, err := theBrowser()
-	if errors.Is(err, errNoBrowser) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
+	b.starting.Do(func() { b.err = b.start() })
+	if errors.Is(b.err, errNoBrowser) {
+		t.Skip(b.err)
+	} else if b.err != nil {
+		t.Fatal(b.err)
 	}
-	c := &chromium{browser: b, t: t}
+	c := &Page{Browser: b, t: t}
 	var storage struct{ BrowserContextID string }
-	c.call("Target.createBrowserContext", nil, &storage)
+	c.Call("Target.createBrowserContext", nil, &storage)
 	t.Cleanup(func() {
 		_ = b.try("", "Target.disposeBrowserContext", map[string]any{"browserContextId": storage.BrowserContextID}, nil)
 	})
 	var target struct{ TargetID string }
-	c.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": storage.BrowserContextID,
+	c.Call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": storage.BrowserContextID,
 		"newWindow": true}, &target)
 	var attached struct{ SessionID string }
-	c.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	c.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	c.session = attached.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
-		c.call(domain+".enable", nil, nil)
+		c.Call(domain+".enable", nil, nil)
 	}
-	c.call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil)
+	c.Call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil)
 	return c
 }
 
 // read receives messages from the browser until the browser exits.
-func (b *browser) read(from *os.File) {
+func (b *Browser) read(from *os.File) {
 	r := bufio.NewReader(from)
 	for {
 		text, err := r.ReadBytes(0)
@@ -182,15 +191,16 @@ func (b *browser) read(from *os.File) {
 	}
 }
 
-// call sends a command and waits for its result. It fails the test if the command fails.
-func (c *chromium) call(method string, params, result any) {
+// Call sends a command of the DevTools protocol and waits for its result. It fails the test if the
+// command fails.
+func (c *Page) Call(method string, params, result any) {
 	c.t.Helper()
 	if err := c.try(c.session, method, params, result); err != nil {
 		c.t.Fatalf("%s: %v", method, err)
 	}
 }
 
-func (b *browser) try(session, method string, params, result any) error {
+func (b *Browser) try(session, method string, params, result any) error {
 	answer := make(chan message, 1)
 	b.mu.Lock()
 	b.last++
@@ -224,26 +234,28 @@ func (b *browser) try(session, method string, params, result any) error {
 	}
 }
 
-func (c *chromium) open(url string) {
+// Visit loads a page, and waits until it is there.
+func (c *Page) Visit(url string) {
 	c.t.Helper()
 	var nav struct{ ErrorText string }
-	c.call("Page.navigate", map[string]any{"url": url}, &nav)
+	c.Call("Page.navigate", map[string]any{"url": url}, &nav)
 	if nav.ErrorText != "" {
 		c.t.Fatalf("%s: %s", url, nav.ErrorText)
 	}
-	c.until("the page is there", `document.readyState === "complete" && location.href.startsWith("http")`)
+	c.Until("the page is there", `document.readyState === "complete" && location.href.startsWith("http")`)
 }
 
-// eval runs an expression in the page. If into is not nil, eval stores the value of the
+// Eval runs an expression in the page. If into is not nil, Eval stores the value of the
 // expression there.
-func (c *chromium) eval(expression string, into any) {
+func (c *Page) Eval(expression string, into any) {
 	c.t.Helper()
-	if err := c.evaluate(expression, into); err != nil {
+	if err := c.Evaluate(expression, into); err != nil {
 		c.t.Fatalf("%s: %v", expression, err)
 	}
 }
 
-func (c *chromium) evaluate(expression string, into any) error {
+// Evaluate is like Eval, and returns the error of the expression.
+func (c *Page) Evaluate(expression string, into any) error {
 	var result struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
@@ -261,36 +273,42 @@ func (c *chromium) evaluate(expression string, into any) error {
 	return json.Unmarshal(result.Result.Value, into)
 }
 
-// until waits until a JavaScript expression is true in the page. An expression that throws an error
+// Until waits until a JavaScript expression is true in the page. An expression that throws an error
 // counts as false, because the page may be about to change.
-func (c *chromium) until(what, expression string) {
+func (c *Page) Until(what, expression string) {
 	c.t.Helper()
-	eventually(c.t, what, func() (is bool) { return c.evaluate("!!("+expression+")", &is) == nil && is })
+	is := false
+	for end := time.Now().Add(time.Minute); c.Evaluate("!!("+expression+")", &is) != nil || !is; {
+		if time.Now().After(end) {
+			c.t.Fatalf("after a minute it is still not so that %s", what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
-func (c *chromium) screen(width, height int, dark bool) {
+// Screen sets the size of the window in pixels, and the colour scheme.
+func (c *Page) Screen(width, height int, dark bool) {
 	c.t.Helper()
-	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height,
+	c.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height,
 		"deviceScaleFactor": 1, "mobile": width < 500}, nil)
 	scheme := map[bool]string{false: "light", true: "dark"}[dark]
-	c.call("Emulation.setEmulatedMedia",
+	c.Call("Emulation.setEmulatedMedia",
 		map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-func (c *chromium) shot(name string) { c.picture(name, 1600, 1) }
-
-// picture takes a screenshot of the upper part of the page for a document.
-func (c *chromium) picture(name string, most int, scale float64) {
+// Picture takes a screenshot of the upper part of the page, at most so many pixels high, for a
+// document, and writes it into a directory. Without a directory it does nothing.
+func (c *Page) Picture(dir, name string, most int, scale float64) {
 	c.t.Helper()
-	if *shots == "" {
+	if dir == "" {
 		return
 	}
 	var height int
-	c.eval("Math.ceil(document.documentElement.getBoundingClientRect().height)", &height)
+	c.Eval("Math.ceil(document.documentElement.getBoundingClientRect().height)", &height)
 	var width int
-	c.eval("innerWidth", &width)
+	c.Eval("innerWidth", &width)
 	var picture struct{ Data string }
-	c.call("Page.captureScreenshot", map[string]any{
+	c.Call("Page.captureScreenshot", map[string]any{
 		"captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width,
 			"height": min(height, most), "scale": scale},
 	}, &picture)
@@ -301,7 +319,7 @@ func (c *chromium) picture(name string, most int, scale float64) {
 	if data, err = fewColours(data); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := os.WriteFile(fmt.Sprintf("%s/%s.png", *shots, name), data, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o644); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -332,7 +350,8 @@ func fewColours(data []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-func (c *chromium) silent() {
+// Silent fails the test if a script of the page has failed, or was forbidden.
+func (c *Page) Silent() {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
