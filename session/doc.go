@@ -59,9 +59,9 @@
 // was copied, the later attachment is accepted, and the other copy receives Stale and opens its own
 // session. A client that cannot reach the leader loses its locks at its deadline.
 //
-// On every system except Linux the clock stops while the machine is suspended. After a suspension,
-// a holder on such a system reports the loss of its locks too late. The delay is as long as the
-// suspension. Only tokens protect the resource in this case.
+// On systems other than Linux, macOS and Windows the clock may stop while the machine is suspended.
+// After a suspension, a holder on such a system reports the loss of its locks too late. The delay
+// is as long as the suspension. Only tokens protect the resource in this case.
 //
 // # Concurrency and limits
 //

@@ -2,10 +2,10 @@
 //
 // The clock of a lease must not be adjusted and must not stop. The wall clock is adjusted. Go's
 // monotonic clock stops while a machine is suspended, so a holder that was suspended past its
-// expiry would consider its lock valid afterwards. On Linux, [Boot] follows CLOCK_BOOTTIME, which
-// includes suspended time. On other systems, it reads Go's monotonic clock. After a suspension, a
-// lease then seems valid for too long, by the duration of the suspension, and only fencing tokens
-// protect the resource.
+// expiry would consider its lock valid afterwards. [Boot] includes suspended time: it follows
+// CLOCK_BOOTTIME on Linux, CLOCK_MONOTONIC_RAW on macOS, and QueryInterruptTimePrecise on Windows.
+// On other systems, it reads Go's monotonic clock. After a suspension, a lease then seems valid for
+// too long, by the duration of the suspension, and only fencing tokens protect the resource.
 //
 // Guarantees: a Time of one Clock never decreases until the machine boots again. On Linux it is
 // late by at most 40 µs. Times of different machines are not comparable, and no rule of mortise
@@ -13,14 +13,17 @@
 //
 // Concurrency: every Clock is safe for concurrent use.
 //
-// Failure: on any Linux that runs Go, reading the boot-time clock cannot fail.
+// Failure: on any Linux that runs Go, reading the boot-time clock cannot fail. If it cannot be read
+// on macOS or Windows, Boot reads Go's monotonic clock, as on other systems.
 //
-// Limits: 292 years since the boot.
+// Limits: 292 years since the boot. The code for macOS and Windows was written from the manuals of
+// these systems. What has run on them is in the section on assumptions of docs/GUARANTEES.md.
 //
 // Refused alternative: a clock interface with timers. The owner goroutine of a core waits with an
 // ordinary timer, and decides by the clock that it reads when it wakes. So a late or early timer
-// delays a decision but never makes it wrong. Also refused: a system call for each reading. It
-// costs three times as much, and every grant of a kept lock and every Unlock of it read the clock.
+// delays a decision but never makes it wrong. Also refused: on Linux, a system call for each
+// reading. It costs three times as much, and every grant of a kept lock and every Unlock of it read
+// the clock. macOS and Windows have no such cheaper reading.
 package clock
 
 import (
@@ -71,8 +74,8 @@ type Clock interface {
 	Now() Time
 }
 
-// Boot returns the clock of leases: it follows CLOCK_BOOTTIME on Linux, and Go's monotonic clock
-// elsewhere.
+// Boot returns the clock of leases: the boot-time clock of Linux, macOS or Windows, and Go's
+// monotonic clock elsewhere.
 func Boot() Clock { return boot() }
 
 // Monotonic returns a clock that follows Go's monotonic clock. Its origin is one hour before the
