@@ -1,9 +1,6 @@
 package voters
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // bringIn asks instances for the missing replicas and adds the replicas that run (rule 9). It asks
 // all needed instances before it adds a replica.
@@ -18,7 +15,7 @@ func (s *survey) bringIn() (Step, bool) {
 		have = append(have, &member{info: c.info, known: true})
 		switch {
 		case c.stage == unasked || c.again:
-			if step, ok := s.prepare(c, "since there are only %d of %d replicas", len(have)-1, s.wanted); ok {
+			if step, ok := s.prepare(c, tooFewReplicas{c.info.Name, len(have) - 1, s.wanted}); ok {
 				return step, true
 			}
 			waiting = waiting || c.stage != unasked
@@ -35,7 +32,7 @@ func (s *survey) bringIn() (Step, bool) {
 		return s.add(*ready), true
 	}
 	if waiting {
-		return s.none("waiting for an instance to start its replica"), true
+		return s.none(startsReplica), true
 	}
 	return Step{}, false
 }
@@ -63,9 +60,9 @@ func (s *survey) spread() (Step, bool) {
 		case c.stage == running:
 			return s.add(c), true
 		case c.stage != unasked && !c.again:
-			return s.none("waiting for an instance to start its replica"), true
+			return s.none(startsReplica), true
 		default:
-			return s.prepare(c, "to spread the voters over zones, instead of %s", out.label())
+			return s.prepare(c, fullZone{c.info.Name, out})
 		}
 	}
 	return Step{}, false
@@ -75,7 +72,7 @@ func (s *survey) spreads(l *member) bool {
 	return l.fit() && s.displaced(l.info, l.Instance) != nil
 }
 
-func (s *survey) prepare(c candidate, why string, about ...any) (Step, bool) {
+func (s *survey) prepare(c candidate, why reason) (Step, bool) {
 	id := c.prepared.ID
 	if id == 0 || c.prepared.State != Asked || s.inConfig(id) {
 		id = s.v.Fresh
@@ -84,11 +81,10 @@ func (s *survey) prepare(c candidate, why string, about ...any) (Step, bool) {
 			return Step{}, false
 		}
 	}
-	return Step{Kind: Prepare, ID: id, Instance: c.info.Instance, Next: again,
-		Why: fmt.Sprintf("%q is asked to start a replica "+why, append([]any{c.info.Name}, about...)...)}, true
+	return Step{Kind: Prepare, ID: id, Instance: c.info.Instance, Next: again, Why: why.String()}, true
 }
 
 func (s *survey) add(c candidate) Step {
 	return Step{Kind: AddLearner, ID: c.prepared.ID, Instance: c.info.Instance, Next: again,
-		Why: fmt.Sprintf("%q runs an empty replica and is added as a learner", c.info.Name)}
+		Why: replicaRuns{c.info.Name}.String()}
 }

@@ -2,9 +2,7 @@ package voters
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -54,8 +52,7 @@ func (s *survey) count(records []Registered) {
 	floor := odd(min(s.maxVoters(), staying+len(open)))/2 + 1 // a majority of all possible replicas
 	for _, c := range open {
 		if c.wild() && odd(min(s.maxVoters(), staying+len(s.candidates))) >= floor {
-			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and gets no replica until it is steady",
-				c.info.Name, c.info.Lost)
+			s.barred = lostOften{c.info.Name, c.info.Lost}
 			continue
 		}
 		s.candidates = append(s.candidates, c)
@@ -113,8 +110,7 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 		return c, false
 	}
 	if r.Rules > 0 && r.Rules < s.v.Settings.Rules {
-		s.note("%q at %s gets no vote: the group has lock rules %d, its build knows up to %d; upgrade it", r.Name, r.Addr,
-			s.v.Settings.Rules, r.Rules)
+		s.note(oldBuild{r, s.v.Settings.Rules})
 		return c, false // its replica would end with the leader's snapshot
 	}
 	for _, list := range [...][]*member{s.voters, s.learners} {
@@ -122,8 +118,7 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 			if s.rivals(r, m.info, r.Instance, m.Instance) {
 				if m.fit() {
 					if r.Instance != m.Instance && m.Active && m.voter {
-						s.note("%q at %s gets no vote because %s at %s has the same name: give each instance a Name of "+
-							"its own", r.Name, r.Addr, m.label(), m.Addr)
+						s.note(sameName{r, m})
 					}
 					return c, false
 				}
@@ -148,16 +143,16 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 				c.stage = slow
 			}
 		case p.State == Asked && age < preparing+patience, p.State != Asked && age < patience:
-			s.resting = append(s.resting, strconv.Quote(r.Name))
+			s.resting = append(s.resting, r.Name)
 			return c, false
 		}
 	}
 	return c, true
 }
 
-func (s *survey) note(format string, args ...any) {
+func (s *survey) note(why reason) {
 	if len(s.notes) < maxNotes {
-		s.notes = append(s.notes, fmt.Sprintf(format, args...))
+		s.notes = append(s.notes, why)
 	}
 }
 

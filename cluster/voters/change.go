@@ -3,7 +3,6 @@ package voters
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // change returns the step that makes the given members the voters (rule 10). It removes replicas
@@ -43,7 +42,7 @@ func (s *survey) change(voters []*member) Step {
 	slices.Sort(step.Promote)
 	slices.Sort(step.Demote)
 	slices.Sort(step.Remove)
-	step.Why = s.sentence(step, said)
+	step.Why = step.changes(said).String()
 	return step
 }
 
@@ -64,36 +63,18 @@ func (s *survey) worth(m *member) int {
 	return 0
 }
 
-func (s *survey) sentence(step Step, said []*member) string {
-	var parts []string
-	slices.SortFunc(said, func(a, b *member) int { return cmp.Compare(a.ID, b.ID) })
-	for _, m := range said {
+// changes returns what the step makes of the given members.
+func (s Step) changes(of []*member) (all changes) {
+	slices.SortFunc(of, func(a, b *member) int { return cmp.Compare(a.ID, b.ID) })
+	for _, m := range of {
+		as := removed
 		switch {
-		case slices.Contains(step.Promote, m.ID):
-			parts = append(parts, m.label()+" gets a vote")
-		case slices.Contains(step.Demote, m.ID):
-			parts = append(parts, m.label()+" becomes a learner")
-		default:
-			parts = append(parts, m.label()+" is removed"+m.reason())
+		case slices.Contains(s.Promote, m.ID):
+			as = promoted
+		case slices.Contains(s.Demote, m.ID):
+			as = demoted
 		}
+		all = append(all, changed{m, as})
 	}
-	return strings.Join(parts, ", ")
-}
-
-func (m *member) reason() string {
-	switch {
-	case m.info.Leaving:
-		return " (it leaves)"
-	case m.dead && m.Renewed:
-		return " (another instance uses its name and its address, without its directory)"
-	case m.dead && m.LifeOver:
-		return " (its process is gone)"
-	case m.dead:
-		return " (it is silent)"
-	case m.foreign:
-		return " (it is no founder)"
-	case m.double:
-		return " (its process has another replica)"
-	}
-	return " (it is not needed)"
+	return all
 }

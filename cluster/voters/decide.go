@@ -2,9 +2,7 @@ package voters
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -23,14 +21,13 @@ func (s *survey) decide() (Step, bool) {
 	pending := s.v.Pending || len(s.v.Config.Outgoing) > 0
 	switch {
 	case s.self == nil:
-		return s.none("this replica has no vote and does not lead"), true // a step is due, so Ready must wait
+		return s.none(leadsWithoutVote), true // a step is due, so Ready must wait
 	case pending:
-		return s.none("a change of voters is in flight"), true
+		return s.none(changeInFlight), true
 	case !majority(s.voters):
-		return s.none(fmt.Sprintf("only %d of %d voters are in contact: no change can be committed", active(s.voters),
-			len(s.voters))), true
+		return s.none(noMajority{active(s.voters), len(s.voters)}), true
 	case s.target == 0:
-		return s.none(s.noHeir()), false
+		return s.none(noneCouldVote{s.v.Settings.Founders}), false
 	}
 	if step, ok := s.handOver(); ok {
 		return step, true
@@ -51,41 +48,21 @@ func (s *survey) decide() (Step, bool) {
 	if due {
 		return coming, true
 	}
-	if waits := s.waitsFor(); waits != "" {
+	if waits := s.waitsFor(); waits != nil {
 		return s.none(waits), true
 	}
 	if len(s.resting) > 0 && s.wanted < s.maxVoters() {
-		return s.none(strings.Join(s.resting, ", ") + " did not start a replica and will be asked again"), true
+		return s.none(rests{s.resting}), true
 	}
-	why := fmt.Sprintf("%d of %d eligible instances vote", len(s.voters), s.eligible)
+	done := asWanted{voters: len(s.voters), eligible: s.eligible, barred: s.barred, surplus: s.surplus,
+		replicas: s.v.Settings.Replicas, notes: s.notes}
 	if len(s.voters) == s.target {
-		why += fmt.Sprintf(", the largest odd number up to Voters, %d", s.maxVoters())
+		done.most = s.maxVoters()
 	}
-	if s.barred != "" {
-		why += "; " + s.barred
-	}
-	if s.surplus > 0 {
-		why += fmt.Sprintf("; %d more get no vote because Replicas is %d", s.surplus, s.v.Settings.Replicas)
-	}
-	for _, text := range s.notes {
-		why += "; " + text
-	}
-	return s.none(why), false
+	return s.none(done), false
 }
 
-func (s *survey) none(why string) Step { return Step{Why: why, Next: s.next()} }
-
-func (s *survey) noHeir() string {
-	names := slices.Sorted(slices.Values(s.v.Settings.Founders))
-	if len(names) == 0 {
-		return "no instance that stays could vote"
-	}
-	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
-	if more := len(names) - maxNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return "no instance that stays is one of the Founders (" + text + "), so none can vote"
-}
+func (s *survey) none(why reason) Step { return Step{Why: why.String(), Next: s.next()} }
 
 // handOver applies rule 12 if a voter can take over the leadership. The voter with the newest build
 // takes it over, so that a rolling update does not move the lead back to a build that is about to
@@ -101,7 +78,7 @@ func (s *survey) handOver() (Step, bool) {
 	}
 	ready := where(heirs, func(m *member) bool { return m.Full })
 	if len(ready) == 0 {
-		step := s.none("the leader leaves and waits for a voter that has all of its log")
+		step := s.none(leaderHasNoHeir)
 		step.Next = poll
 		return step, true
 	}
@@ -109,8 +86,7 @@ func (s *survey) handOver() (Step, bool) {
 		return cmp.Or(cmp.Compare(b.info.Rules, a.info.Rules), cmp.Compare(b.info.Build, a.info.Build),
 			cmp.Compare(a.info.Lost, b.info.Lost), cmp.Compare(b.info.Order, a.info.Order), cmp.Compare(a.ID, b.ID))
 	})
-	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again,
-		Why: "the leader leaves: it hands the lead to " + to.label() + " first"}, true
+	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again, Why: handsOver{to}.String()}, true
 }
 
 func (s *survey) succeeds(list []*member) bool {
@@ -121,30 +97,26 @@ func active(list []*member) int {
 	return len(where(list, func(m *member) bool { return m.Active }))
 }
 
-// waitsFor returns a text about a wanted change that is not possible yet, or "".
-func (s *survey) waitsFor() string {
-	var silent, behind, going []string
+// waitsFor returns which wanted change is not possible yet, or nil.
+func (s *survey) waitsFor() reason {
+	var r awaits
 	for _, m := range slices.Concat(s.voters, s.learners) {
 		switch {
 		case m.voter && !m.fit():
-			going = append(going, m.label())
+			r.going = append(r.going, m)
 		case !m.Active:
-			silent = append(silent, m.label())
+			r.silent = append(r.silent, m)
 		case !m.voter && !m.promotable():
-			behind = append(behind, m.label())
+			r.behind = append(r.behind, m)
 		}
 	}
 	switch {
-	case len(going) > 0:
-		return strings.Join(going, ", ") + " cannot be replaced yet: waiting for a replacement"
-	case len(silent) > 0:
-		return "no contact with " + strings.Join(silent, ", ")
-	case len(behind) > 0:
-		return "waiting until " + strings.Join(behind, ", ") + " has caught up and has a session"
+	case len(r.going)+len(r.silent)+len(r.behind) > 0:
+		return r
 	case len(s.voters) != s.target || len(s.learners) < s.wanted-s.target:
-		return fmt.Sprintf("waiting for %d replicas, %d of them voters", s.wanted, s.target)
+		return awaitsReplicas{s.wanted, s.target}
 	}
-	return ""
+	return nil
 }
 
 // next returns the time until the result of Reconcile may change without an event.

@@ -84,8 +84,7 @@ func (s *Reconciler) Report() Report {
 	}
 	for _, m := range look(s.view).voters {
 		if !m.self && !m.Linked {
-			r.Due, r.Next.Why = true, "the stream with "+m.label()+" has ended, and the leader is checking "+
-				"whether it still runs"
+			r.Due, r.Next.Why = true, checksVoter{m}.String()
 			break
 		}
 	}

@@ -3,7 +3,6 @@ package voters
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -32,16 +31,6 @@ func (m *member) promotable() bool {
 	return !m.voter && m.fit() && m.Active && m.info.Session && m.CaughtUp && m.Settled
 }
 
-func (m *member) label() string {
-	if m.info.Name == "" {
-		if m.Addr != "" {
-			return "the instance at " + m.Addr
-		}
-		return "replica " + nodeid.Hex(m.ID)
-	}
-	return strconv.Quote(m.info.Name)
-}
-
 // survey is a View whose replicas are sorted, joined with their instances, and checked by rules 8
 // and 11.
 type survey struct {
@@ -56,9 +45,9 @@ type survey struct {
 	eligible, wanted, target int
 	// instances that refused or did not answer, and that are asked again later
 	resting []string
-	barred  string   // text about an instance that is left out for now
+	barred  reason   // why an instance is left out for now; may be nil
 	surplus int      // instances without a vote because of Settings.Replicas
-	notes   []string // texts about instances that get no vote
+	notes   []reason // why some instances get no vote
 }
 
 // The limits of rule 11.
