@@ -123,6 +123,29 @@ func TestAnUpgradeTellsOthersOnly(t *testing.T) {
 	}
 }
 
+// TestAnUpgradeGrantedAtOnceIsTold checks that an upgrade with Notice, which is granted at once
+// before a request that waits, gets its notice then. Without Notice it gets none.
+func TestAnUpgradeGrantedAtOnceIsTold(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.session(1), w.session(2)
+	for n, notice := range []bool{true, false} {
+		key, number := string(rune('k'+n)), Number(2*n+1)
+		do := func(s SessionID, n Number, c Command, want Code) []Change {
+			c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, key
+			r := keep(w.do(c, want))
+			w.check()
+			return r.Fired
+		}
+		do(a, number, Command{Mode: ModeU, Notice: notice}, Granted)
+		do(b, number, Command{}, Waiting)
+		f := do(a, number+1, Command{Upgrades: true, Owner: number, Notice: notice}, Granted)
+		f = slices.DeleteFunc(f, func(c Change) bool { return c.Session == b }) // it has a new predecessor
+		if notice != (len(f) == 1 && f[0].Number == number+1 && f[0].Wanted) || !notice && len(f) > 0 {
+			t.Errorf("with notice %v the upgrade is told %+v", notice, f)
+		}
+	}
+}
+
 // TestModesAreKept restores requests for several keys with different modes, and permits with the
 // numbers of a mode. The restored machine must have the same modes and the same snapshot.
 func TestModesAreKept(t *testing.T) {

@@ -37,6 +37,9 @@ func (m *Machine) acquire(c *view, res *Result) {
 		m.passed(e)
 	}
 	m.report(e, res)
+	if e.told { // an upgrade, granted before others that wait
+		m.ripples.changed(e.change())
+	}
 }
 
 func (m *Machine) refuse(s *session, c *view, res *Result) Code {

@@ -185,7 +185,8 @@ type Result struct {
 	// Fired lists other requests, of any session, that the command changed: requests that it
 	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
 	// their places, each at most once. After them come the requests with Try that have ended. After
-	// an Acquire that resumes a hold, the resumed request is also listed if it gets a notice.
+	// an Acquire that resumes a hold, or that is granted before others which wait, its request is also
+	// listed if it gets a notice.
 	Fired []Change
 }
 

@@ -404,7 +404,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 		r.Code = NotBorn
 		return r
 	}
-	before := t.states()
+	before, known := t.states(), c.Kind != Acquire || t.find(c.Session, c.Number) != nil
 	t.ended = nil
 	t.carryOut(term, c, &r)
 	for t.endTries() {
@@ -426,6 +426,10 @@ func (t *twin) apply(term uint64, c Command) Result {
 		if c.Kind == Attach && r.Code == Done && now.Session == c.Session {
 			r.States = append(r.States, now)
 		}
+	}
+	// and that of a request that was granted at once
+	if !known && r.Evicted == nil && r.Code == Granted && t.find(c.Session, c.Number).told {
+		r.Fired = append(r.Fired, t.state(*t.find(c.Session, c.Number)))
 	}
 	r.Fired = append(r.Fired, t.ended...)
 	for _, all := range [][]Change{r.Fired, r.States} {

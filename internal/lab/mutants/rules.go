@@ -248,5 +248,7 @@ func rules() []Bug {
 			Breaks: "a session is said to hold the locks that it has given back"},
 		{Name: "page-walks-all", Package: "lockfsm", Hazard: "none",
 			Breaks: "a page of the sessions keeps the leader from granting for as long as it takes to go through all of them"},
+		{Name: "upgrade-at-once-not-told", Package: "lockfsm", Hazard: "none",
+			Breaks: "the holder of an upgrade that is granted at once never learns that others wait"},
 	}
 }
