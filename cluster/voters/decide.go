@@ -9,8 +9,7 @@ import (
 const (
 	// poll is the time until the next evaluation if a step waits for a replica's log, because
 	// progress of a log causes no event.
-	poll     = 100 * time.Millisecond
-	maxNamed = 10
+	poll = 100 * time.Millisecond
 	// again is the time until the next evaluation if a step has had no effect.
 	again    = time.Second
 	maxNotes = 3

@@ -12,6 +12,9 @@ import (
 // This file has all sentences of the package: the reasons of steps, and of those that are not
 // taken. The decisions name a reason by its type. Status and logs show its sentence, see Step.Why.
 
+// maxNamed is how many names a sentence has.
+const maxNamed = 10
+
 // reason is why a step is taken, or why none is.
 type reason = fmt.Stringer
 
