@@ -510,7 +510,7 @@ func (o *callWatch) regains(c *call) {
 		o.w.broken("%v call %d is good again at %v; in doubt: %v, until %v", c.p, c.id, now, c.own.doubt, c.limit())
 	}
 	c.own.doubt, c.own.lapsed, c.own.until = false, false, 0
-	if c.forced {
+	if c.forced = c.forced || o.forced.Over(c.stateToken()); c.forced {
 		return // the client has not heard of it yet
 	}
 	for i, key := range c.keys() {
