@@ -111,3 +111,11 @@ func TestANodeKeepsNoSecret(t *testing.T) {
 		t.Error("the walk does not see a secret in a Config")
 	}
 }
+
+// TestAHeldLockIsSmall holds the memory of a lock at its holder. The runtime has no size between 480
+// and 512 bytes. The state machine has such a test, too.
+func TestAHeldLockIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(firstLock{}); size > 480 {
+		t.Errorf("a lock and its request have %d bytes", size)
+	}
+}

@@ -70,13 +70,16 @@ func (l *Lock) count(d *demand) {
 	}
 }
 
-// ask asks the group for a lock. The lock and its request are one allocation.
+// firstLock is a lock and its request, in one allocation.
+type firstLock struct {
+	Lock
+	request client.Request
+}
+
+// ask asks the group for a lock.
 func (n *Node) ask(ctx context.Context, by *client.Client, d *demand, under *client.Request,
 	call *trace.Call) (*Lock, error) {
-	l := &struct {
-		Lock
-		request client.Request
-	}{Lock: Lock{node: n, call: call}}
+	l := &firstLock{Lock: Lock{node: n, call: call}}
 	l.count(d)
 	if d.resume != 0 || !d.single() {
 		l.resumed = d.resume != 0

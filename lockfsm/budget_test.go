@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 type filler struct {
@@ -168,5 +169,12 @@ func TestChargesCoverTheHeap(t *testing.T) {
 			}
 			runtime.KeepAlive(f)
 		})
+	}
+}
+
+// TestALockIsSmall holds the memory of a lock in each replica. These are sizes of the runtime.
+func TestALockIsSmall(t *testing.T) {
+	if l, e := unsafe.Sizeof(lock{}), unsafe.Sizeof(entry{}); l > 128 || e > 112 {
+		t.Errorf("a lock has %d bytes, and an entry %d", l, e)
 	}
 }

@@ -24,10 +24,10 @@ type lock struct {
 	leads       int32  // the entries that lead on, see entry.go
 	links       int32  // the entries that link back
 	stays       uint32 // the inside entries that are stays, or will be when they are granted
-	data        *Data  // nil if there is none; replaced, never changed
 	notices     uint32 // the granted entries that asked for a notice and have not received it
-	index       *insideIndex
 	seen        uint32
+	data        *Data // nil if there is none; replaced, never changed
+	index       *insideIndex
 	position    uint64
 	prev, next  *lock
 }

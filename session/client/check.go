@@ -38,7 +38,7 @@ func (c *Core) Check() error {
 		if e.freeing {
 			freeing++
 		}
-		open += e.open
+		open += int(e.open)
 		return nil
 	}
 	last := uint64(0)

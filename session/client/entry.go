@@ -15,12 +15,12 @@ import (
 // from [Core.Acquire] until an outcome ends it.
 type Request struct {
 	Key    string
-	Try    bool   // the request must not wait for a holder
-	Sticky bool   // the request is for a stay
+	Try    bool // the request must not wait for a holder
+	Sticky bool // the request is for a stay
+	stage  stage
 	Terms  *Terms // nil means an exclusive lock of one key
 	Caller any    // not used by the core
 
-	stage stage
 	token lockfsm.Token
 	entry *entry // sent or to be sent; nil after the request's end
 	order uint64 // the request's place among the calls of this client
@@ -290,6 +290,8 @@ type entry struct {
 	// names the entry, and then its Release is due again. Without its answer the hold counts as
 	// lost.
 	doubted bool
+	// open is the size of the entry's unanswered commands on this attachment, in bytes.
+	open int32
 	// lapsed is the reason why a detached hold has ended without a release by its holder.
 	lapsed string
 	// lowered is the epoch in which the downgrade of the hold was sent, and zero after its answer.
@@ -299,10 +301,7 @@ type entry struct {
 	// seen is the epoch in which the group last reported the entry's state.
 	seen lockfsm.Epoch
 	// asked is when the entry's last command was sent.
-	asked clock.Time
-	// open is the size of the entry's unanswered commands on this attachment, in bytes.
-	open int
-
+	asked      clock.Time
 	prev, next *entry
 }
 

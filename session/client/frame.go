@@ -218,7 +218,7 @@ func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command)
 	f.command(cmd)
 	size := len(f.commands) - before
 	e.asked = now
-	e.open += size
+	e.open += int32(size)
 	if c.counts.open == 0 {
 		c.pulse.heard(now)
 	}

@@ -37,16 +37,16 @@ type Hold struct {
 
 	over     atomic.Bool
 	mu       sync.Mutex // guards the following fields except lost; never held while waiting
+	sharers  int32      // further callers that wait on slot; some may have stopped waiting
 	ended    error      // ErrInJeopardy, which is not final, while the hold is in doubt
 	until    clock.Time // when the hold was lost, or its last doubt began; zero if released
 	done     chan struct{}
-	parts    []*Part       // see Share
+	parts    *Part         // the newest of a list; see Share
 	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
+	lowered  *lowering     // set if a downgrade has begun and was not refused
 	isWanted bool
 	released bool
 	settled  bool
-	lowered  *lowering // set if a downgrade has begun and was not refused
-	sharers  int32     // further callers that wait on slot; some may have stopped waiting
 
 	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
 }

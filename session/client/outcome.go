@@ -246,7 +246,7 @@ func (c *Core) drop(e *entry, err error) {
 }
 
 func (c *Core) answered(e *entry) {
-	c.counts.asked(-e.open)
+	c.counts.asked(-int(e.open))
 	e.open = 0
 }
 

@@ -7,6 +7,7 @@ import "github.com/mortise-lock/mortise/internal/clock"
 // Part is one of several handles of a hold, with a Done of its own.
 type Part struct {
 	hold *Hold
+	next *Part         // of the hold's list
 	done chan struct{} // nil until Done is called; guarded by Hold.mu, as is over
 	over bool
 }
@@ -24,8 +25,8 @@ func (h *Hold) Share() (first *Part, until clock.Time, why string, ok bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first = &Part{hold: h, done: h.done}
-	h.done, h.parts = nil, append(h.parts, first)
+	first = &Part{hold: h, next: h.parts, done: h.done}
+	h.done, h.parts = nil, first
 	return first, until, h.req.overdue(), true
 }
 
@@ -33,9 +34,8 @@ func (h *Hold) Share() (first *Part, until clock.Time, why string, ok bool) {
 func (h *Hold) Part() *Part {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := &Part{hold: h}
-	h.parts = append(h.parts, p)
-	return p
+	h.parts = &Part{hold: h, next: h.parts}
+	return h.parts
 }
 
 // Done is [Hold.Done], except that the channel is also closed by End.
@@ -74,7 +74,7 @@ func shut(done chan struct{}) {
 // shutAll closes the channels of Done when the hold ends or a doubt begins. The caller holds mu.
 func (h *Hold) shutAll() {
 	shut(h.done)
-	for _, p := range h.parts {
+	for p := h.parts; p != nil; p = p.next {
 		if !p.over {
 			shut(p.done)
 		}
@@ -84,7 +84,7 @@ func (h *Hold) shutAll() {
 // renewAll makes the next calls of Done return new channels. The caller holds mu.
 func (h *Hold) renewAll() {
 	h.done = nil
-	for _, p := range h.parts {
+	for p := h.parts; p != nil; p = p.next {
 		if !p.over {
 			p.done = nil
 		}
