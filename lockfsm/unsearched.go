@@ -11,10 +11,11 @@ import (
 // replica checks with little work. The marks are not replicated: a restored machine marks all
 // requests that wait under an owner.
 
-// maxSearches bounds the searches for one request. A search is repeated if an earlier deadlock
-// delays the request, because the request may be in a deadlock of its own when that has ended. If
+// maxSearches bounds the searches for one request that an earlier deadlock delays. Such a search is
+// repeated, because the request may be in a deadlock of its own when the earlier one has ended. If
 // it is on a circle and still delayed by the last search, it is refused: the other deadlock may be
-// one that this request delays.
+// one that this request delays. A request that is to be refused is searched until it has ended,
+// since its Refuse changes nothing if another one has ended a request of its proof before.
 const maxSearches = 4
 
 // The bounds of a continued search. A deadlock beyond them lasts until one of its requests ends.
@@ -52,7 +53,7 @@ func (m *Machine) Search() (result Search) {
 	circle := false
 	v := g.judge(e, func() { places, circle = g.proof(), g.path(s) != nil })
 	e.extra.pending.searches++
-	if v == isDelayed && circle && e.extra.pending.searches == maxSearches {
+	if v == isDelayed && circle && e.extra.pending.searches >= maxSearches {
 		v = isCircle // two requests that were unsearched together can delay each other
 	}
 	if v == isCircle && !m.proves(e, slices.Values(places)) {
@@ -65,8 +66,8 @@ func (m *Machine) Search() (result Search) {
 		result.Refuse = Command{Kind: Refuse, Session: s.id, Epoch: s.epoch, Number: e.number,
 			Proof: places}.Append(nil)
 	}
-	again := v == isCircle || v == isDelayed
-	if result.Again = again && e.extra.pending.searches < maxSearches; !result.Again {
+	result.Again = v == isCircle || v == isDelayed && e.extra.pending.searches < maxSearches
+	if !result.Again {
 		m.unsearched.drop(e)
 	}
 	result.Left = m.Unsearched()

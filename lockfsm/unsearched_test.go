@@ -130,6 +130,34 @@ func TestDeadlocksThatDelayEachOther(t *testing.T) {
 	w.check()
 }
 
+// TestARefuseThatComesTooLate loses each Refuse of the leader's searches some times, as if another
+// one had ended a request of its proof before. Each deadlock must end nevertheless.
+func TestARefuseThatComesTooLate(t *testing.T) {
+	for late := range 3 * maxSearches {
+		w, _, _ := behindWaiters(t, 200)
+		lost := 0
+		for searches := 0; ; searches++ {
+			if !w.m.Unsearched() || searches > 10*maxSearches {
+				t.Fatalf("the deadlock lasts: %d searches, and %d times the Refuse came too late", searches, lost)
+			}
+			s := w.m.Search()
+			if s.Refuse == nil {
+				continue
+			}
+			if lost < late {
+				lost++
+				continue
+			}
+			command, _, _ := Next(s.Refuse)
+			if r := w.m.Apply(1, 1, command); r.Code != Deadlock {
+				t.Fatal(describe(r))
+			}
+			break
+		}
+		w.check()
+	}
+}
+
 // TestDelayedSearchEnds checks that a request which an earlier deadlock delays is searched a few
 // times only, and that the leader's searches come to an end.
 func TestDelayedSearchEnds(t *testing.T) {

@@ -250,5 +250,7 @@ func rules() []Bug {
 			Breaks: "a page of the sessions keeps the leader from granting for as long as it takes to go through all of them"},
 		{Name: "upgrade-at-once-not-told", Package: "lockfsm", Hazard: "none",
 			Breaks: "the holder of an upgrade that is granted at once never learns that others wait"},
+		{Name: "refused-at-most-thrice", Package: "lockfsm", Hazard: "none",
+			Breaks: "a deadlock lasts forever if its Refuse comes after one that has ended a request of its proof"},
 	}
 }
