@@ -8,7 +8,9 @@ import (
 	"net/http/httptest"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/adapters/mortiseserver/httpleader"
 	"github.com/mortise-lock/mortise/adapters/mortiseserver/httplock"
+	"github.com/mortise-lock/mortise/election"
 	"github.com/mortise-lock/mortise/fence"
 )
 
@@ -81,6 +83,42 @@ func Example_fence() {
 	// Output:
 	// the store answers: 200 OK <nil>
 	// 412 Precondition Failed <nil>
+}
+
+// Any instance receives an alert, and the leader sends it.
+func Example_toLeader() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = node.Leave(ctx) }()
+
+	toLeader := httpleader.ToLeader{Node: node, Key: func(*http.Request) string { return "alerts" }}
+	server := httptest.NewServer(toLeader.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, _ := mortise.TokenFrom(r.Context()) // of the leader
+		_, _ = fmt.Fprintln(w, "sent by the leader, under a token:", token > 0)
+	})))
+	defer server.Close()
+
+	// Each candidate gives the address of its own server.
+	e := election.New(node, "alerts", election.Options{})
+	leadership, err := e.Campaign(ctx, server.URL)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = leadership.Resign(ctx) }()
+
+	response, err := http.Post(server.URL+"/alert", "text/plain", nil)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	fmt.Print(response.Status, ": ", string(text), err, "\n")
+	// Output:
+	// 200 OK: sent by the leader, under a token: true
+	// <nil>
 }
 
 func put(ctx context.Context, client *http.Client, url string) (status string, err error) {

@@ -2,6 +2,7 @@ package mortiseserver_test
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/adapters/mortiseserver/grpclock"
+	"github.com/mortise-lock/mortise/adapters/mortiseserver/httpleader"
 	"github.com/mortise-lock/mortise/adapters/mortiseserver/httplock"
 	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/mortisetest"
@@ -64,6 +66,26 @@ func TestEveryInput(t *testing.T) {
 				}
 			})
 		},
+		"httpleader.ToLeader.Within": func(t *testing.T, d time.Duration) {
+			l := toLeader(func(ctx context.Context) error {
+				if at, is := ctx.Deadline(); is && time.Until(at) < d-time.Minute {
+					t.Errorf("with %v the leader is sought until %v", d, at)
+				}
+				return nil
+			})
+			l.Within = d
+			if got := answer(l).Code; got != http.StatusServiceUnavailable {
+				t.Errorf("with %v: %d", d, got)
+			}
+		},
+		"httpleader.ToLeader.RetryAfter": func(t *testing.T, d time.Duration) {
+			l := toLeader(func(context.Context) error { return mortise.ErrOverloaded })
+			l.RetryAfter = d
+			text := answer(l).Header().Get("Retry-After")
+			if got, err := strconv.ParseInt(text, 10, 64); err != nil || got < int64(d/time.Second) {
+				t.Errorf("with %v: Retry-After is %q", d, text)
+			}
+		},
 		"grpclock.Interceptor.MaxWait": func(t *testing.T, d time.Duration) {
 			behind(t, func(t *testing.T, node *mortise.Node) {
 				i := grpclock.Interceptor{Node: node, MaxWait: d,
@@ -77,5 +99,33 @@ func TestEveryInput(t *testing.T) {
 				}
 			})
 		},
+	}, Counts: map[string]limits.Count{
+		"httpleader.ToLeader.MaxForwards": {Limit: math.MaxInt64, Try: func(t *testing.T, n int64) error {
+			l := toLeader(func(context.Context) error { return nil })
+			l.MaxForwards = int(n)
+			if got := answer(l).Code; got != http.StatusServiceUnavailable {
+				t.Errorf("with %d: %d", n, got)
+			}
+			return nil
+		}},
 	}}.Run(t, ".")
+}
+
+// peeks is a node of a group in which no instance leads.
+type peeks func(ctx context.Context) error
+
+func (p peeks) Peek(ctx context.Context, key string) (mortise.KeyInfo, error) {
+	return mortise.KeyInfo{Key: key}, p(ctx)
+}
+
+func (peeks) Status() mortise.Status { return mortise.Status{} }
+
+func toLeader(peek peeks) httpleader.ToLeader {
+	return httpleader.ToLeader{Node: peek, Key: func(*http.Request) string { return "k" }}
+}
+
+func answer(l httpleader.ToLeader) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	l.Wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	return w
 }

@@ -10,7 +10,7 @@ func TestTheHostsContract(t *testing.T) {
 	plugs.Answers{
 		plugs.Loss:        "httplock.TestALostLockEndsTheHandler grpclock.TestALostLockEndsTheHandler",
 		plugs.Sentinels:   "httplock.TestAnswersWithoutTheLock grpclock.TestCodes",
-		plugs.GivenUp:     "httplock.TestARequestThatHasGivenUp grpclock.TestCodes",
+		plugs.GivenUp:     "httpleader.TestStreamsAndCancellation httplock.TestARequestThatHasGivenUp grpclock.TestCodes",
 		plugs.Unscheduled: plugs.None + "requests have no schedule",
 		plugs.SameName:    "httplock.TestOneRequestAtATime grpclock.TestOneCallAtATime",
 		plugs.Replaced:    "httplock.TestARequestIsRepeatedAfterALoss httplock.TestAnUnreachableGroup",

@@ -32,8 +32,9 @@ func areas() []area {
 			"adapters/mortisedropin/internal/hold", "adapters/mortisedropin/redislock",
 			"adapters/mortisedropin/redsync", "adapters/mortisegocron", "adapters/mortisegoose",
 			"adapters/mortisekubernetes", "adapters/mortisemigrate", "adapters/mortiseotel",
-			"adapters/mortisepair", "adapters/mortiseserver/grpclock", "adapters/mortiseserver/httplock",
-			"adapters/mortiseserver/internal/serial", "adapters/mortisetusd", "adapters/mortisevault"}},
+			"adapters/mortisepair", "adapters/mortiseserver/grpclock", "adapters/mortiseserver/httpleader",
+			"adapters/mortiseserver/httplock", "adapters/mortiseserver/internal/serial",
+			"adapters/mortisetusd", "adapters/mortisevault"}},
 	}
 }
 
