@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/pprof"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -52,6 +55,32 @@ func ExampleNode_Do() {
 	fmt.Println(err)
 	// Output:
 	// charged
+	// <nil>
+}
+
+// A goroutine profile, such as that of /debug/pprof/goroutine?debug=1, names the holder: the
+// goroutine of the work, and those that it starts, have the key and the token as labels.
+func ExampleNode_Do_goroutineProfile() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = node.Leave(ctx) }()
+
+	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
+		labels := pprof.Labels("lock", "orders/42", "token", strconv.FormatUint(uint64(token), 10))
+		pprof.Do(ctx, labels, func(ctx context.Context) { charge(ctx, token) })
+
+		var profile strings.Builder // a look from inside, for this example
+		pprof.Do(ctx, labels, func(context.Context) { _ = pprof.Lookup("goroutine").WriteTo(&profile, 1) })
+		fmt.Println(strings.Contains(profile.String(), `"lock":"orders/42", "token":"`))
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// charged
+	// true
 	// <nil>
 }
 
