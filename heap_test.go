@@ -112,8 +112,8 @@ func TestANodeKeepsNoSecret(t *testing.T) {
 	}
 }
 
-// TestAHeldLockIsSmall holds the memory of a lock at its holder. The runtime has no size between 480
-// and 512 bytes. The state machine has such a test, too.
+// TestAHeldLockIsSmall holds the memory of a lock at its holder. The runtime has no size between
+// 480 and 512 bytes. The state machine has such a test, too.
 func TestAHeldLockIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(firstLock{}); size > 480 {
 		t.Errorf("a lock and its request have %d bytes", size)
