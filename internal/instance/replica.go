@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -99,9 +100,11 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 			WallUnixMS: func() int64 { return n.env.wall().UnixMilli() },
 		},
 	})
+	var first [8]byte
+	n.env.random(first[:])
 	config := replica.CoreConfig{
 		Group: group, ID: id, Machine: machine, Keeper: r.keeper, Cluster: n.cluster(), Host: r, Solo: n.config.Alone,
-		Alter: n.env.alter, Wall: n.env.wall,
+		Alter: n.env.alter, Wall: n.env.wall, Questions: binary.LittleEndian.Uint64(first[:]),
 	}
 	if h := n.trace.History(); h != nil {
 		config.Trail = history.NewTrail(group, h.Record)

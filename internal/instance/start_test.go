@@ -374,3 +374,21 @@ func TestHowLongSessionsLast(t *testing.T) {
 		}
 	}
 }
+
+// TestARunOfAReplicaBeginsAtAnotherNumber starts the replica of one directory twice. Commands that
+// the first run has proposed must not answer the questions of the second.
+func TestARunOfAReplicaBeginsAtAnotherNumber(t *testing.T) {
+	var numbers []uint64
+	for range 2 {
+		r := newRig(t)
+		life{r.n}.Prepared(rigGroup, rigRaft)
+		one, err := r.n.replica.Load().core.Questions.Ask(replica.Question{Op: replica.OpCheck})
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, one.Number)
+	}
+	if a, b := numbers[0], numbers[1]; max(a, b)-min(a, b) < 1<<20 {
+		t.Errorf("the numbers begin at %x and %x", a, b)
+	}
+}

@@ -73,8 +73,12 @@ type CoreConfig struct {
 	Keeper    Keeper
 	Cluster   Cluster
 	Host      Host
-	Trail     Trail            // nil means no recording
-	Step      func() int       // returns the size of a snapshot step; nil means captureStep
+	Trail     Trail      // nil means no recording
+	Step      func() int // returns the size of a snapshot step; nil means captureStep
+	// Questions is where the numbers of questions begin. It is random: an earlier run of the replica
+	// may have proposed commands that are applied only now, and their results must answer no question
+	// of this run.
+	Questions uint64
 	Solo      bool             // the group has one instance, and no other may join
 	Wall      func() time.Time // for texts only
 
@@ -112,7 +116,7 @@ func NewCore(config CoreConfig) *Core {
 	if config.Step == nil {
 		config.Step = func() int { return captureStep }
 	}
-	return &Core{View: view, Questions: NewQuestions(config.ID), config: config, machine: config.Machine}
+	return &Core{View: view, Questions: NewQuestions(config.ID, config.Questions), config: config, machine: config.Machine}
 }
 
 // Machine returns the state machine, or nil if there is none yet. Restore replaces it.

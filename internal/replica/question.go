@@ -120,3 +120,13 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 	}
 	return c, c.Kind != 0
 }
+
+// answeredBy returns the kind of the command whose result answers the question. Zero means that a
+// round does.
+func (q *Question) answeredBy() lockfsm.Kind {
+	if q.Op == OpEnd {
+		return lockfsm.Expire
+	}
+	c, _ := q.Command(0)
+	return c.Kind
+}

@@ -20,19 +20,18 @@ type Questions struct {
 	asking  *fair.Places // pending questions that wait for no event
 	waiters *fair.Places // watches
 
-	mu sync.Mutex // never held across a wait
-	// number of the last question, below QuestionRound; starts at a value made from the raft ID, so
-	// that two leaders use different numbers
-	last    uint64
+	mu      sync.Mutex        // never held across a wait
+	last    uint64            // number of the last question, below QuestionRound; see CoreConfig.Questions
 	waiting map[uint64]*Asked // by the number of the round or of the command
 
 	watching atomic.Int64
 	watchers []*Asked // watches that wait for an event; owned by the log's owner goroutine
 }
 
-// NewQuestions returns the Questions of the replica with the given raft ID.
-func NewQuestions(raft uint64) *Questions {
-	return &Questions{leader: raft, last: raft >> 2, asking: fair.New(questionLimits()), waiters: fair.New(watchLimits())}
+// NewQuestions returns the Questions of the replica with the given raft ID. Their numbers begin at a
+// quarter of first.
+func NewQuestions(raft, first uint64) *Questions {
+	return &Questions{leader: raft, last: first >> 2, asking: fair.New(questionLimits()), waiters: fair.New(watchLimits())}
 }
 
 // Asked is a pending question. Its asker waits for Done.
@@ -87,7 +86,9 @@ func (s *Questions) placesOf(q *Question) *fair.Places {
 // Drop removes a question, and gives its place back. The asker must call it when it stops waiting.
 func (s *Questions) Drop(a *Asked) {
 	a.left.Store(true)
-	s.remove(a.Number)
+	s.mu.Lock()
+	delete(s.waiting, a.Number)
+	s.mu.Unlock()
 	a.dropped.Do(func() { s.placesOf(&a.question).Give(a.question.For, 1) })
 }
 
@@ -105,12 +106,15 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// remove removes and returns a question, so that only one goroutine answers it. It returns nil
-// after Drop.
-func (s *Questions) remove(number uint64) *Asked {
+// remove removes and returns a question that a result of this kind answers, or a round if the kind is
+// zero. So only one goroutine answers it. It returns nil after Drop.
+func (s *Questions) remove(number uint64, by lockfsm.Kind) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.waiting[number]
+	if one == nil || one.question.answeredBy() != by {
+		return nil
+	}
 	delete(s.waiting, number)
 	return one
 }
@@ -140,7 +144,7 @@ func (s *Questions) keep(watchers []*Asked) {
 }
 
 func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
-	one := s.remove(number)
+	one := s.remove(number, 0)
 	if one == nil {
 		return
 	}
@@ -185,7 +189,7 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 // changed answers the question of an Evict, an End, a Lead, a Put, a SetValue or a Reserve with the
 // result of the command. A command of an earlier term has no question.
 func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
-	one := s.remove(uint64(result.Number))
+	one := s.remove(uint64(result.Number), result.Kind)
 	if one == nil {
 		return
 	}

@@ -241,7 +241,8 @@ func TestEachResultOfAChangeIsTold(t *testing.T) {
 			}
 			c, q, _ := leading(t)
 			one := ask(t, q, Question{Op: op, Key: "k", Rights: rights})
-			result := lockfsm.Result{Number: lockfsm.Number(one.Number), Code: code, Data: data, Budget: 6, Token: 7}
+			result := lockfsm.Result{Kind: one.question.answeredBy(), Number: lockfsm.Number(one.Number), Code: code,
+				Data: data, Budget: 6, Token: 7}
 			other := result
 			other.Number++
 			q.changed(&other, c.Machine())
@@ -262,6 +263,50 @@ func TestEachResultOfAChangeIsTold(t *testing.T) {
 				isDenied && *denied != (session.NotAllowedError{Verb: "force", For: "cron"}) {
 				t.Errorf("%s, %v: %v", op, code, err)
 			}
+		}
+	}
+}
+
+// TestCommandsOfAnEarlierRunAnswerNothing lets the result of a change of each kind come to a question
+// of each kind with the same number. A replica that starts again may apply a change that its earlier
+// run has proposed. Only a result of the question's own kind answers it, or else a round.
+func TestCommandsOfAnEarlierRunAnswerNothing(t *testing.T) {
+	all := []Op{OpPeek, OpCheck, OpGet, OpSessions, OpMembers, OpNames, OpEnds, OpWalk, OpEvict, OpLead, OpEnd, OpPut,
+		OpValue, OpReserve}
+	for _, earlier := range all {
+		by := (&Question{Op: earlier}).answeredBy()
+		for _, op := range all {
+			c, q, _ := leading(t)
+			one := ask(t, q, Question{Op: op, Key: "k"})
+			if own := one.question.answeredBy(); by == 0 {
+				c.Confirmed(2, QuestionRound|one.Number)
+				if one.answered() != (own == 0) {
+					t.Errorf("a round answers %s: %v", op, one.answered())
+				}
+			} else {
+				c.answer(&lockfsm.Result{Kind: by, Number: lockfsm.Number(one.Number), Code: lockfsm.Done})
+				if one.answered() != (own == by) {
+					t.Errorf("a result of %s answers %s: %v", earlier, op, one.answered())
+				}
+			}
+			q.Drop(one)
+		}
+	}
+}
+
+// TestNumbersOfTwoRunsDiffer checks that the numbers of a replica's questions begin where its start
+// says, and not where those of its earlier run began.
+func TestNumbersOfTwoRunsDiffer(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, first := range []uint64{0, 1 << 20, 1 << 40, 1<<64 - 1} {
+		q := NewCore(CoreConfig{Group: 1, ID: 4, Questions: first}).Questions
+		for range 100 {
+			one := ask(t, q, Question{Op: OpCheck})
+			if seen[one.Number] || one.Number&QuestionRound != 0 {
+				t.Fatalf("from %x on, a question has the number %x", first, one.Number)
+			}
+			seen[one.Number] = true
+			q.Drop(one)
 		}
 	}
 }

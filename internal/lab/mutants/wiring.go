@@ -216,5 +216,9 @@ func packages() []Bug {
 			Breaks: "after the longest pauses, a function that fails is called after the first pause again"},
 		{Name: "pauses-only-grow", Package: "internal/hold", Hazard: "none",
 			Breaks: "one failure after a week of work costs a pause of a minute"},
+		{Name: "numbers-begin-anew", Package: "internal/instance", Hazard: "none",
+			Breaks: "a command that was proposed before a restart is applied after it, and answers another question"},
+		{Name: "any-result-answers", Package: "internal/replica", Hazard: "none",
+			Breaks: "the result of a change answers a question of another kind, which has the same number"},
 	}
 }
