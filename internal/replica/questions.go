@@ -28,8 +28,8 @@ type Questions struct {
 	watchers []*Asked // watches that wait for an event; owned by the log's owner goroutine
 }
 
-// NewQuestions returns the Questions of the replica with the given raft ID. Their numbers begin at a
-// quarter of first.
+// NewQuestions returns the Questions of the replica with the given raft ID. Their numbers begin at
+// a quarter of first.
 func NewQuestions(raft, first uint64) *Questions {
 	return &Questions{leader: raft, last: first >> 2, asking: fair.New(questionLimits()), waiters: fair.New(watchLimits())}
 }
@@ -106,8 +106,8 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// remove removes and returns a question that a result of this kind answers, or a round if the kind is
-// zero. So only one goroutine answers it. It returns nil after Drop.
+// remove removes and returns a question that a result of this kind answers, or a round if the kind
+// is zero. So only one goroutine answers it. It returns nil after Drop.
 func (s *Questions) remove(number uint64, by lockfsm.Kind) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()

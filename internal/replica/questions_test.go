@@ -267,9 +267,10 @@ func TestEachResultOfAChangeIsTold(t *testing.T) {
 	}
 }
 
-// TestCommandsOfAnEarlierRunAnswerNothing lets the result of a change of each kind come to a question
-// of each kind with the same number. A replica that starts again may apply a change that its earlier
-// run has proposed. Only a result of the question's own kind answers it, or else a round.
+// TestCommandsOfAnEarlierRunAnswerNothing lets the result of a change of each kind come to a
+// question of each kind with the same number. A replica that starts again may apply a change that
+// its earlier run has proposed. Only a result of the question's own kind answers it, or else a
+// round.
 func TestCommandsOfAnEarlierRunAnswerNothing(t *testing.T) {
 	all := []Op{OpPeek, OpCheck, OpGet, OpSessions, OpMembers, OpNames, OpEnds, OpWalk, OpEvict, OpLead, OpEnd, OpPut,
 		OpValue, OpReserve}
