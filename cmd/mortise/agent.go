@@ -66,41 +66,69 @@ func agent(ctx context.Context, c *call, o agentOptions) error {
 	if err != nil {
 		return usageError(err.Error())
 	}
+	h := hosting{config: config, given: given, listeners: listeners, tokens: allowed,
+		links: links, leave: (*mortise.Node).Leave}
+	return h.run(ctx, func(node *mortise.Node, served <-chan error) error {
+		if err := c.tellStart(node, listeners); err != nil {
+			return err
+		}
+		return c.serve(ctx, node, served)
+	})
+}
+
+// hosting is an instance with the HTTP API and the page.
+type hosting struct {
+	config    mortise.Config // hooks are added
+	given     mortise.Config // for the guests of programs with derived secrets
+	listeners []net.Listener // closed at the end; the second one is for metrics and the page only
+	tokens    tokens
+	links     func(mortise.Member) string
+	changed   func(mortise.NodeEvent) // called as Hooks.Node; nil means none
+	leave     func(*mortise.Node, context.Context) error
+}
+
+// run starts the instance, serves the API until do returns, and ends both. The channel of do
+// receives the error of a listener that has failed.
+func (h hosting) run(ctx context.Context, do func(node *mortise.Node, served <-chan error) error) error {
 	meter, history := newMeter(), console.NewHistory()
-	config.Hooks = history.HooksWith(meter.hooks())
-	node, err := mortise.Start(ctx, config)
+	hooks := meter.hooks()
+	if h.changed != nil {
+		hooks.Node = func(e mortise.NodeEvent) {
+			meter.node(e)
+			h.changed(e)
+		}
+	}
+	h.config.Hooks = history.HooksWith(hooks)
+	node, err := mortise.Start(ctx, h.config)
 	if err != nil {
-		for _, l := range listeners {
+		for _, l := range h.listeners {
 			err = errors.Join(err, l.Close())
 		}
 		return usageError(err.Error())
 	}
 	clients := newLeases(node)
-	guests := newPrograms(clients.ctx, given, node.Status().Address)
+	guests := newPrograms(clients.ctx, h.given, node.Status().Address)
 	conns := connLimit()
-	d := &door{node: node, leases: clients, programs: guests, tokens: allowed, meter: meter, entry: newEntry(conns),
-		page: console.Options{History: history, Console: links}}
-	served := make(chan error, len(listeners))
+	d := &door{node: node, leases: clients, programs: guests, tokens: h.tokens, meter: meter, entry: newEntry(conns),
+		page: console.Options{History: history, Console: h.links}}
+	served := make(chan error, len(h.listeners))
 	var servers []*http.Server
-	for i, l := range listeners {
+	for i, l := range h.listeners {
 		handler := d.handler(isLocal(l))
 		if i > 0 {
-			handler, conns = d.observer(isLocal(l), allowed != nil), min(conns, maxWatchers)
+			handler, conns = d.observer(isLocal(l), h.tokens != nil), min(conns, maxWatchers)
 		}
 		server := newServer(handler)
 		servers = append(servers, server)
 		go func(conns int) { served <- server.Serve(newGate(l, conns)) }(conns)
 	}
-	err = c.tellStart(node, listeners)
-	if err == nil {
-		err = c.serve(ctx, node, served)
-	}
+	err = do(node, served)
 	clients.close()
 	for _, server := range servers {
 		err = errors.Join(err, within(doorWithin, server.Shutdown))
 	}
 	guests.close() // before the node leaves, so that the guests can end their sessions
-	return errors.Join(err, within(leaveWithin, node.Leave))
+	return errors.Join(err, within(leaveWithin, func(ctx context.Context) error { return h.leave(node, ctx) }))
 }
 
 // secure protects the instance's port from other users of this machine if the configuration does

@@ -26,7 +26,7 @@ import (
 const asMortise = "THIS_TEST_IS_MORTISE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asMortise) != "" || os.Args[0] == watchdogName {
+	if os.Getenv(asMortise) != "" || os.Args[0] == watchdogName || os.Args[0] == devName {
 		_ = os.Unsetenv(asMortise) // child processes must not inherit it
 		main()
 		return

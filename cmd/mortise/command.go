@@ -20,6 +20,7 @@ type command struct {
 	options           func(*flag.FlagSet) action // defines flags; the action has their values
 	instance          bool                       // accepts the flags of an instance
 	program           bool                       // a program may follow --
+	alone             bool                       // has a cluster of its own: no flags that describe one
 }
 
 // withOptions returns the field options of a command that runs with options of the type O.
@@ -97,6 +98,24 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, action, erro
 func (cmd command) flagsOf(c *call) (*flag.FlagSet, action) {
 	fs := flag.NewFlagSet("mortise "+cmd.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
+	if !cmd.alone {
+		cmd.describingFlags(c, fs)
+	}
+	fs.Func("o", "output: table or json (table)", func(v string) error {
+		if v != "table" && v != "json" {
+			return fmt.Errorf("want table or json")
+		}
+		c.json = v == "json"
+		return nil
+	})
+	if cmd.options != nil {
+		return fs, cmd.options(fs)
+	}
+	return fs, cmd.run
+}
+
+// describingFlags adds the flags that describe the cluster, and those for questions to it.
+func (cmd command) describingFlags(c *call, fs *flag.FlagSet) {
 	list := guestFlags()
 	if cmd.instance {
 		list = append(list, nodeFlags()...)
@@ -113,15 +132,4 @@ func (cmd command) flagsOf(c *call) (*flag.FlagSet, action) {
 	fs.StringVar(&c.context, "context", "",
 		"the name of a cluster in the file of contexts; "+prefix+"_CONTEXT, and "+prefix+"_CONTEXTS for the file")
 	fs.DurationVar(&c.within, "timeout", 3*time.Second, "how long to look for an answer")
-	fs.Func("o", "output: table or json (table)", func(v string) error {
-		if v != "table" && v != "json" {
-			return fmt.Errorf("want table or json")
-		}
-		c.json = v == "json"
-		return nil
-	})
-	if cmd.options != nil {
-		return fs, cmd.options(fs)
-	}
-	return fs, cmd.run
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 )
 
-func commands() []command { return slices.Concat(ofKeys(), ofTheGroup(), besides()) }
+func commands() []command {
+	return slices.Concat([]command{devCommand()}, ofKeys(), ofTheGroup(), besides())
+}
 
 func ofKeys() []command {
 	return []command{

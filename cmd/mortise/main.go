@@ -47,6 +47,9 @@ func main() {
 	if os.Args[0] == watchdogName {
 		os.Exit(watchdog(os.Args))
 	}
+	if os.Args[0] == devName {
+		os.Exit(runDevInstance(os.Stdin, os.Stdout, os.Stderr))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	code := Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

@@ -148,9 +148,9 @@ var allowed = map[string][]string{
 	"internal/lab/mutants/binaries": {},
 	"internal/lab/sometimes":        {"internal/lab/policy"},
 	"cmd/mortise": {
-		"", "console", "lockfsm", "transport", "transport/wire/...", "internal/capability", "internal/credentials",
-		"internal/guest", "internal/lapse", "internal/nodeid", "internal/plain", "internal/shown", "internal/queries",
-		"internal/tofu",
+		"", "console", "fence", "lockfsm", "transport", "transport/wire/...", "internal/capability",
+		"internal/credentials", "internal/guest", "internal/lapse", "internal/nodeid", "internal/outside",
+		"internal/plain", "internal/shown", "internal/queries", "internal/tofu",
 		"golang.org/x/sys/unix",
 	},
 	"internal/lab/publish":    {},
