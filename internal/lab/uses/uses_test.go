@@ -1,7 +1,9 @@
 package uses
 
 import (
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,6 +80,26 @@ func TestPlantedUses(t *testing.T) {
 	} {
 		if names := strings.Join(u[test.from][test.to], " "); names != test.names {
 			t.Errorf("%s uses %q of %s, want %q", test.from, names, test.to, test.names)
+		}
+	}
+}
+
+// Where files have a layering, no use breaks the one that is found, whatever the files are called.
+func TestALayeringIsFound(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		u, order := Files{}, random.Perm(30)
+		for i, n := range order {
+			name := fmt.Sprintf("%02d.go", n)
+			u[name] = map[string][]string{}
+			for _, lower := range order[:i] {
+				if random.IntN(8) == 0 {
+					u[name][fmt.Sprintf("%02d.go", lower)] = []string{"f"}
+				}
+			}
+		}
+		if n := u.Against(); n != 0 {
+			t.Errorf("seed %d: %d uses break the layering", seed, n)
 		}
 	}
 }
