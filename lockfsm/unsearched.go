@@ -33,6 +33,9 @@ type Search struct {
 	// Again reports that a search of this request must be repeated, Left that there are searches
 	// to continue.
 	Again, Left bool
+	// Tries counts the searches of this request beyond maxSearches. Each of them has found that it is
+	// to be refused.
+	Tries int
 }
 
 // Unsearched reports whether there are searches to continue.
@@ -67,7 +70,7 @@ func (m *Machine) Search() (result Search) {
 			Proof: places}.Append(nil)
 	}
 	result.Again = v == isCircle || v == isDelayed && e.extra.pending.searches < maxSearches
-	if !result.Again {
+	if result.Tries = max(e.extra.pending.searches-maxSearches, 0); !result.Again {
 		m.unsearched.drop(e)
 	}
 	result.Left = m.Unsearched()

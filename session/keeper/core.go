@@ -229,7 +229,7 @@ func (k *Core) Next() clock.Time {
 	if len(k.leases.sessions) > 0 {
 		consider(k.lookAt())
 	}
-	if k.searches.due {
+	if k.searches.wants() {
 		consider(max(k.now, k.searches.at))
 	}
 	if len(k.rounds.flying) > 0 {

@@ -19,6 +19,7 @@ const SearchRound = 1 << 62
 const (
 	searchPause    = 5 * time.Millisecond // the shortest pause between two searches
 	searchAgain    = 50 * time.Millisecond
+	searchLatest   = time.Second          // the longest pause before a request is searched again
 	stepPause      = 2 * time.Microsecond // per step; a step takes 30 to 200 ns
 	searchLostTime = time.Second          // after it, a search without an answer is requested again
 )
@@ -32,9 +33,13 @@ type searches struct {
 // note is called with the report that the machine has searches to continue.
 func (s *searches) note(unsearched bool) { s.due = s.due || unsearched }
 
+// wants reports whether to request a search at the time s.at. The next one must wait until the log
+// has accepted the last Refuse, so that a full log does not collect more of them.
+func (s *searches) wants() bool { return s.due && len(s.refuse) == 0 }
+
 // ask reports whether to request a search now.
 func (s *searches) ask(now clock.Time) bool {
-	if !s.due || now.Before(s.at) {
+	if !s.wants() || now.Before(s.at) {
 		return false
 	}
 	s.asked, s.at = true, now.Add(searchLostTime)
@@ -46,8 +51,8 @@ func (s *searches) answered(now clock.Time, found lockfsm.Search) {
 		return
 	}
 	pause := max(searchPause, time.Duration(found.Steps)*stepPause)
-	if found.Again {
-		pause = max(pause, searchAgain)
+	if found.Again { // in a slow group a Refuse takes effect late
+		pause = max(pause, min(time.Duration(max(found.Tries, 1))*searchAgain, searchLatest))
 	}
 	s.asked, s.due, s.at = false, found.Left, now.Add(pause)
 	s.refuse = append(s.refuse, found.Refuse...)

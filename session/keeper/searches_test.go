@@ -76,3 +76,46 @@ func TestSearchesArePaced(t *testing.T) {
 		t.Error("a Refuse of an earlier term is proposed")
 	}
 }
+
+// TestASlowGroupIsNotFilledWithRefuses lets the log refuse a Refuse, and then lets each one take
+// effect late. Nothing is searched while a Refuse waits for the log, and the pauses before a
+// request is searched again become longer.
+func TestASlowGroupIsNotFilledWithRefuses(t *testing.T) {
+	k := NewCore()
+	now := clock.Time(time.Hour)
+	searches, proposed, full := 0, 0, true
+	to := &Outlets{
+		Confirm: func(_, round uint64) {
+			if round&SearchRound != 0 {
+				searches++
+			}
+		},
+		Propose:    func(uint64, []byte) bool { proposed++; return !full },
+		WallUnixMS: func() int64 { return 1 },
+	}
+	k.Role(now, Role{Term: 3, Leading: true})
+	k.Leads(now, Leadership{Term: 3, Born: true, GraceOver: true, Unsearched: true})
+	k.Turn(now, to)
+	refuse := lockfsm.Command{Kind: lockfsm.Refuse, Proof: make([]lockfsm.Place, 1)}.Append(nil)
+	found := lockfsm.Search{Refuse: refuse, Again: true, Left: true}
+	k.Searched(now, 3, found)
+	for range 1000 {
+		now = max(now.Add(time.Millisecond), k.Next())
+		k.Turn(now, to)
+	}
+	if searches != 1 || proposed < 2 || len(k.searches.refuse) != len(refuse) {
+		t.Errorf("%d searches, %d batches, %d bytes wait for the log", searches, proposed, len(k.searches.refuse))
+	}
+	full = false
+	begun := now
+	for searches = 0; now.Sub(begun) < time.Minute; now = now.Add(time.Millisecond) {
+		before := searches
+		if k.Turn(now, to); searches > before {
+			found.Tries++
+			k.Searched(now, 3, found)
+		}
+	}
+	if searches < 60 || searches > 100 {
+		t.Errorf("%d searches for one request in a minute", searches)
+	}
+}

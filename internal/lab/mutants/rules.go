@@ -252,5 +252,7 @@ func rules() []Bug {
 			Breaks: "the holder of an upgrade that is granted at once never learns that others wait"},
 		{Name: "refused-at-most-thrice", Package: "lockfsm", Hazard: "none",
 			Breaks: "a deadlock lasts forever if its Refuse comes after one that has ended a request of its proof"},
+		{Name: "refuses-pile-up", Package: "session/keeper", Hazard: "none",
+			Breaks: "a leader whose log is full searches on, and collects a Refuse for each search"},
 	}
 }
