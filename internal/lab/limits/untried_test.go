@@ -68,7 +68,7 @@ var untried = map[string]string{
 		"session/client.leaseRenewParts session/client.leaseShortestParts session/client.renewWaiting " +
 		"session/client.settled session/client.tryWithout session/client.waitLongest " +
 		"session/keeper.maxAttachPause session/keeper.roundAgain " +
-		"session/keeper.searchAgain session/keeper.searchPause session/keeper.stepPause " +
+		"session/keeper.searchAgain session/keeper.searchLatest session/keeper.searchPause session/keeper.stepPause " +
 		"session/keeper.watchBefore " +
 		"session/stay.biasKeys session/stay.biasLongest session/stay.biasPasses " +
 		"session/stay.leastIdle session/stay.recallPasses tick.look tick.minGap " +
