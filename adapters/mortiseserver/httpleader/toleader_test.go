@@ -205,6 +205,7 @@ func TestAnswersWithoutALeader(t *testing.T) {
 		"no value":    {led("other", ""), 502, "no host and port"},
 		"a name":      {led("other", "a b"), 502, "no host and port"},
 		"a file":      {led("other", "file:///etc/passwd"), 502, "no host and port"},
+		"ftp":         {led("other", "ftp://127.0.0.1:1"), 502, "no host and port"},
 	} {
 		r := newRig(t, ToLeader{Node: row.node, Within: 50 * time.Millisecond}, never(t))
 		response, text := post(t, r.URL, nil, nil)
