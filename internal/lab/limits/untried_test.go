@@ -67,8 +67,8 @@ var untried = map[string]string{
 		"session/client.answerTTLParts session/client.answerTime session/client.leaseRenewLongest " +
 		"session/client.leaseRenewParts session/client.leaseShortestParts session/client.renewWaiting " +
 		"session/client.settled session/client.tryWithout session/client.waitLongest " +
-		"session/keeper.maxAttachPause session/keeper.roundAgain " +
-		"session/keeper.searchAgain session/keeper.searchLatest session/keeper.searchPause session/keeper.stepPause " +
+		"session/keeper.maxAttachPause session/keeper.roundAgain session/keeper.searchAgain " +
+		"session/keeper.searchLatest session/keeper.searchPause session/keeper.stepPause " +
 		"session/keeper.watchBefore " +
 		"session/stay.biasKeys session/stay.biasLongest session/stay.biasPasses " +
 		"session/stay.leastIdle session/stay.recallPasses tick.look tick.minGap " +

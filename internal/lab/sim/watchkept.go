@@ -15,8 +15,8 @@ type stayWatch struct {
 	steps    *leaseWatch
 	reserved map[lockfsm.Token]lockfsm.Token // the first and the last token of each stay
 	recalled func(*machine)                  // called when a recall of a stay begins; may be nil
-	// lost has the requests whose loss was told, and their grant in the same turn was not: losses come
-	// first. The stays do not keep them.
+	// lost has the requests that the stays have cancelled, or whose loss was told. Their grant may
+	// still be told in the same turn, and the stays do not keep them.
 	lost map[*stay.Request]bool
 }
 
@@ -83,6 +83,8 @@ func (o *stayWatch) commands(s *lease, c *stay.Command) {
 	case c.Kind == stay.InUse:
 		o.w.stats.InUse++
 		o.w.note("%v says that %q is in use with %d", s, c.Request.Key, c.Token)
+	case c.Kind == stay.Cancel:
+		o.lost[c.Request] = true // its grant may be told later in this turn, and the stays ignore it
 	case c.Kind == stay.Release && k != nil:
 		k.released = true
 		o.steps.stayStep(s, k, check.Forgets)
