@@ -44,7 +44,7 @@ type devKind string
 const (
 	devStarted devKind = "started" // the ID of the instance is in Text
 	devReady   devKind = "ready"   // it can get locks now
-	devGranted devKind = "granted" // it has Token, after Waited
+	devGranted devKind = "granted" // it has Token, after Waited, and begins the report with it
 	devWrites  devKind = "writes"  // it writes the report with Token
 	devDone    devKind = "done"    // it has released Token
 	devLost    devKind = "lost"    // it knows that Token is lost

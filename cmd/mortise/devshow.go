@@ -169,6 +169,7 @@ func (s *devShow) granted(p *devPart, r devReport) {
 	s.group.say(plainly, "%s is granted %s with token %s%s%s.", p.Name, devKey, tokenText(r.Token), wait,
 		s.group.lockBlow.since())
 	s.group.lockBlow = nil
+	s.write(p, r.Token)
 }
 
 // write is the write of an instance to the report, which refuses tokens that are too low.

@@ -31,9 +31,9 @@ func devWork(ctx context.Context, node *mortise.Node, to *reporter) {
 	}
 }
 
-// takeTurn writes at the beginning and at the end of the turn. Before it writes it does not look
-// whether the lock is still held. So it behaves like a program that is paused between the look and
-// the write.
+// takeTurn writes at the end of the turn. The report of the grant is the write at its beginning.
+// Before it writes it does not look whether the lock is still held. So it behaves like a program
+// that is paused between the look and the write.
 func takeTurn(ctx context.Context, lock *mortise.Lock, to *reporter) {
 	lost := sync.OnceFunc(func() { to.say(devReport{Kind: devLost, Token: lock.Token()}) })
 	over := make(chan struct{})
@@ -45,7 +45,6 @@ func takeTurn(ctx context.Context, lock *mortise.Lock, to *reporter) {
 		case <-over:
 		}
 	})
-	to.say(devReport{Kind: devWrites, Token: lock.Token()})
 	sleep(ctx, devTurn)
 	to.say(devReport{Kind: devWrites, Token: lock.Token()})
 	close(over)
