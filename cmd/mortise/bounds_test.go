@@ -48,6 +48,9 @@ func TestFlagsAtTheirBounds(t *testing.T) {
 	limits.AtMost(t, "maxPings", maxPings, func(n int) bool {
 		return !strings.Contains(ping(t.Context(), &call{}, pingOptions{n}).Error(), "-n must be")
 	})
+	limits.AtMost(t, "maxDev", maxDev, func(n int) bool {
+		return devOptions{n: n | 1, listen: "127.0.0.1:0"}.check(&call{}) == nil // only odd numbers are allowed
+	})
 	limits.AtLeast(t, "tokenLeast", tokenLeast, func(n int) bool {
 		all, err := new(call).readTokens("", strings.Repeat("t", n))
 		return err == nil && len(all) == 1

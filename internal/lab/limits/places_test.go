@@ -88,7 +88,7 @@ var otherwise = map[string]string{
 		"cluster/gossip/swim.maxMemberFields cluster/gossip/swim.maxMemberName cluster/gossip/swim.maxMetaBytes " +
 		"cluster/gossip/swim.maxPacketBytes cluster/voters.maxNamed cluster/voters.maxNotes " +
 		"cmd/mortise.maxBody cmd/mortise.maxIdleNoted cmd/mortise.maxIdleShown cmd/mortise.maxKeys " +
-		"cmd/mortise.maxName cmd/mortise.maxRequestID " +
+		"cmd/mortise.maxLastBytes cmd/mortise.maxName cmd/mortise.maxRequestID " +
 		"console.maxCommands console.maxDepth console.maxEnds console.maxFound console.maxHolder " +
 		"console.maxLease console.maxMembers console.maxPeeks console.maxQueue console.maxRows " +
 		"console.maxShown console.maxStuck console.maxTop console.maxTrees console.maxWaiters " +
@@ -124,7 +124,7 @@ var otherwise = map[string]string{
 	shape: "" +
 		"barrier.maxSize cluster/founding.maxAt cluster/founding.maxSupersedes " +
 		"cluster/founding.maxVoters cluster/founding.maxWall cluster/gossip/swim.maxAt " +
-		"cluster/voters.maxReplicas cmd/mortise.maxPings internal/modes.MaxPermits " +
+		"cluster/voters.maxReplicas cmd/mortise.maxDev cmd/mortise.maxPings internal/modes.MaxPermits " +
 		"internal/queries.maxKind internal/queries.maxNumber internal/replica.MaxFounders " +
 		"internal/replica.MaxReplicas internal/tofu.maxChanges internal/variables.maxBytes " +
 		"maxBegin maxBudget maxWaiting raftlog.maxMembers session/client.maxTerm shard.maxCount " +

@@ -81,8 +81,8 @@ var untried = map[string]string{
 		"transport.packedKept transport.slackBytes transport.spareBytes",
 	shown: "" +
 		"cluster/discovery.maxTroubles cluster/voters.maxNamed cluster/voters.maxNotes " +
-		"cmd/mortise.maxIdleNoted cmd/mortise.maxIdleShown " +
-		"cmd/mortise.topKeys cmd/mortise.waitedFor console.drawWidth console.indent console.longest " +
+		"cmd/mortise.devLeadGone cmd/mortise.devSoon cmd/mortise.maxIdleNoted cmd/mortise.maxIdleShown " +
+		"cmd/mortise.maxLastBytes cmd/mortise.topKeys cmd/mortise.waitedFor console.drawWidth console.indent console.longest " +
 		"console.maxCommands console.maxDepth console.maxEnds console.maxFound console.maxLease " +
 		"console.maxMembers console.maxPeeks console.maxQueue console.maxRows console.maxShown " +
 		"console.maxStuck console.maxTop console.maxTrees console.maxWaiters console.queueShown " +
@@ -105,7 +105,7 @@ var untried = map[string]string{
 		"cluster/founding.maxWhy internal/credentials.most " +
 		"internal/tofu.maxName",
 	asInput: "" +
-		"barrier.maxSize cluster/voters.maxReplicas internal/replica.MaxReplicas maxWaiting " +
+		"barrier.maxSize cluster/voters.maxReplicas cmd/mortise.devVoters internal/replica.MaxReplicas maxWaiting " +
 		"minSessionTTL stripe.maxStripes",
 	filled: "" +
 		"lockfsm.sessionsReserve session/client.windowBytes session/keeper.inboxBytes " +
