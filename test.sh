@@ -261,6 +261,7 @@ step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseo
 step "the interface of locks" nested locker -race
 step "one Locker of two" nested adapters/mortisepair -race
 step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
+step "plugs: cron" nested adapters/mortisecron -race -cpu=1
 step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose "${heavy[@]}"
 step "plugs: golang-migrate, with SQLite and PostgreSQL" \
   nested adapters/mortisemigrate "${heavy[@]}"
