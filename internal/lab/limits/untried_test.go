@@ -82,7 +82,8 @@ var untried = map[string]string{
 	shown: "" +
 		"cluster/discovery.maxTroubles cluster/voters.maxNamed cluster/voters.maxNotes " +
 		"cmd/mortise.devLeadGone cmd/mortise.devSoon cmd/mortise.maxIdleNoted cmd/mortise.maxIdleShown " +
-		"cmd/mortise.maxLastBytes cmd/mortise.topKeys cmd/mortise.waitedFor console.drawWidth console.indent console.longest " +
+		"cmd/mortise.maxLastBytes cmd/mortise.topKeys cmd/mortise.waitedFor console.drawWidth " +
+		"console.indent console.longest " +
 		"console.maxCommands console.maxDepth console.maxEnds console.maxFound console.maxLease " +
 		"console.maxMembers console.maxPeeks console.maxQueue console.maxRows console.maxShown " +
 		"console.maxStuck console.maxTop console.maxTrees console.maxWaiters console.queueShown " +
