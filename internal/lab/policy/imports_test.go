@@ -158,6 +158,7 @@ var allowed = map[string][]string{
 	"internal/lab/trio":       {"", "internal/lab/leftover"},
 	"internal/lab/leftover":   {},
 	"internal/lab/browser":    {"internal/lab/leftover"},
+	"internal/lab/record":     {},
 	"internal/lab/try":        {"internal/lab/sim"},
 	"internal/lab/try/wasm":   {"internal/lab/try", "internal/lab/sim"},
 	"internal/lab/try/replay": {"internal/lab/try"},
