@@ -172,11 +172,11 @@ func (m *host) recover(group uint64) {
 }
 
 // strange reports whether operators must empty the directory of the instance. There are three
-// conditions. The instance waits for an empty directory. It has no running replica, and no removed
-// replica whose vote may be needed. All voters that it knows have been replaced.
-func (m *host) strange() bool {
+// conditions. The instance waits for an empty directory. Its replica is not needed, see fleet.needs.
+// All voters that it knows have been replaced.
+func (m *host) strange(needed bool) bool {
 	p := m.proc
-	if m.disk == nil || p == nil || p.replica != nil || m.needed() ||
+	if m.disk == nil || p == nil || needed ||
 		!strings.Contains(p.core.Founding.Waiting(), "empty its directory") {
 		return false
 	}

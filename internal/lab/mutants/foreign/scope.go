@@ -35,7 +35,7 @@ func areas() []area {
 			"adapters/mortisekubernetes", "adapters/mortisemigrate", "adapters/mortiseotel",
 			"adapters/mortisepair", "adapters/mortiseserver/grpclock", "adapters/mortiseserver/httpleader",
 			"adapters/mortiseserver/httplock", "adapters/mortiseserver/internal/serial",
-			"adapters/mortisetusd", "adapters/mortisevault"}},
+			"adapters/mortisetusd", "adapters/mortisevault", "adapters/mortisevet/rules"}},
 	}
 }
 
