@@ -2,8 +2,8 @@
 // which each line appears when it was printed. The picture of README is made by
 //
 //	go build -o bin/quickstart ./examples/quickstart
-//	go run ./internal/lab/record -o docs/pictures/quickstart.svg \
-//	  -title 'go run ./examples/quickstart' -bad killed -good 'was granted|as promised' bin/quickstart
+//	go run ./internal/lab/record -o docs/pictures/quickstart.svg -bad killed \
+//	  -good 'was granted|as promised' -title 'go run ./examples/quickstart' bin/quickstart
 //
 // A viewer that wants no motion, or knows none, sees all lines at once.
 package main

@@ -172,8 +172,8 @@ func (m *host) recover(group uint64) {
 }
 
 // strange reports whether operators must empty the directory of the instance. There are three
-// conditions. The instance waits for an empty directory. Its replica is not needed, see fleet.needs.
-// All voters that it knows have been replaced.
+// conditions. The instance waits for an empty directory. Its replica is not needed, see
+// fleet.needs. All voters that it knows have been replaced.
 func (m *host) strange(needed bool) bool {
 	p := m.proc
 	if m.disk == nil || p == nil || needed ||

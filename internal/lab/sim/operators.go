@@ -28,8 +28,8 @@ func (w *fleet) operators() {
 	w.after(w.between(operatorsEvery, 2*operatorsEvery), w.operators)
 }
 
-// needs reports whether the replica that runs on the machine, or the vote of a removed one, may still
-// be needed. A removed one is not needed if the group has gone on without it.
+// needs reports whether the replica that runs on the machine, or the vote of a removed one, may
+// still be needed. A removed one is not needed if the group has gone on without it.
 func (w *fleet) needs(m *host) bool {
 	runs := m.proc != nil && m.proc.replica != nil
 	if m.disk == nil || !m.needed() {
