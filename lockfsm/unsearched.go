@@ -33,8 +33,8 @@ type Search struct {
 	// Again reports that a search of this request must be repeated, Left that there are searches
 	// to continue.
 	Again, Left bool
-	// Tries counts the searches of this request beyond maxSearches. Each of them has found that it is
-	// to be refused.
+	// Tries counts the searches of this request beyond maxSearches, which only a request that is to be
+	// refused has.
 	Tries int
 }
 

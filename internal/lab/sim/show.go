@@ -171,6 +171,11 @@ func (s *Show) ends(e *history.Event) {
 	why := whys[e.How]
 	if l := s.w.leader(); why != "" && e.Token != 0 && l != nil && e.Node == l.p.m.name {
 		who := s.names[e.Session]
+		for _, noted := range l.glue.Machine().Ends() { // a claim of the next start has a reason there
+			if noted.Token == e.Token && noted.How != nil && len(noted.How.Reason) > 0 {
+				why = string(noted.How.Reason)
+			}
+		}
 		s.say(who, "ended", "the leader takes the lock from %s: %s", who, why)
 	}
 }

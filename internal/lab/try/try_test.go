@@ -64,6 +64,30 @@ func TestAShowShowsWhatMatters(t *testing.T) {
 	}
 }
 
+// TestWhyALockIsTaken checks what is said of the end of a hold.
+func TestWhyALockIsTaken(t *testing.T) {
+	for text, want := range map[string]string{
+		"seed=7&do=24500p1&end=32000":         "its lease has run out",
+		"seed=7&do=24500k1&end=32000":         "its lease has run out",
+		"seed=7&do=24500k1,24600s1&end=32000": "its node has ended, as start 2 with its directory shows",
+	} {
+		a, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, _ := Replay(a)
+		said := ""
+		for _, l := range lines {
+			if l.Kind == "ended" {
+				said = l.Text
+			}
+		}
+		if said != "the leader takes the lock from n1: "+want {
+			t.Errorf("%s: %q, want %q", text, said, want)
+		}
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	for text, want := range map[string]string{
 		"seed=1":                   "",
