@@ -40,9 +40,10 @@ type Options struct {
 	// is the data of that key. Empty means "cron/".
 	Prefix string
 
-	// Late limits how long a job waits for the answers of the group and for its earlier run. A call
-	// that is earlier than the next tick by more than Late is for the tick before. Late is reduced to
-	// half of the time between two ticks. Zero or less means 5 s.
+	// Late limits how long a job waits for the answers of the group and for its earlier run, and,
+	// when it has run, for the confirmation that its lock is released. A call that is earlier than
+	// the next tick by more than Late is for the tick before. Late is reduced to half of the time
+	// between two ticks. Zero or less means 5 s.
 	Late time.Duration
 
 	// Now returns the time of the wall clock. Nil means time.Now.
@@ -124,7 +125,11 @@ func (o *once) run() (err error) {
 	if err != nil {
 		return fmt.Errorf("it does not run here for the tick %s: %w", name(at), err)
 	}
-	defer func() { err = lock.Unlock(context.Background()) }()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), o.jobs.options.Late)
+		defer cancel()
+		err = lock.Unlock(ctx) // without a leader it takes effect later
+	}()
 	if f, is := o.job.(Func); is {
 		f(lock.Context(context.Background()), at)
 	} else {

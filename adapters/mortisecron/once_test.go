@@ -279,3 +279,24 @@ func TestSchedulesThatAreRefused(t *testing.T) {
 type never struct{}
 
 func (never) Next(time.Time) time.Time { return time.Time{} }
+
+// TestARunReturnsWithoutAGroup cuts the instance off while a job runs. The run returns although no
+// release is confirmed, so that cron.Stop does not wait for the network.
+func TestARunReturnsWithoutAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true})
+		var failed error
+		jobs := New(c.Node(0), Options{Failed: func(_ string, err error) { failed = err }})
+		var cut time.Time
+		jobs.Once("job", tick.Every(time.Minute))(cron.FuncJob(func() {
+			c.Isolate(0)
+			cut = time.Now()
+		})).Run()
+		if took := time.Since(cut); took > 2*defaultLate || failed == nil {
+			t.Errorf("the run returns %v after the cut: %v", took, failed)
+		} else {
+			t.Logf("the run returns %v after the cut: %v", took, failed)
+		}
+		c.Heal()
+	})
+}
