@@ -5,9 +5,9 @@
 //	cd bench && go run . [-quick] [-only REGEXP] [-peers NAME,...] [-out DIR]
 //
 // measures everything and prints a page like docs/SPEED.md, or writes the page and a picture to
-// DIR. A full run takes about half an hour, and -quick about three minutes. It needs Linux. A peer
-// that is not installed is reported and omitted. With -install, as root, the benchmark first
-// installs the peers from Debian.
+// DIR. A full run takes about half an hour; -quick measures four workloads of the best known peers
+// in a minute. It needs Linux. A peer that is not installed is reported and omitted. With -install,
+// as root, the benchmark first installs the peers from Debian.
 //
 //	go run . -against PROGRAM [-named TEXT] [-rounds N] [-only REGEXP] [-peers NAME,...]
 //
@@ -15,6 +15,12 @@
 // the two builds measure a peer directly after each other. The benchmark prints the ratios of their
 // results (see against.md) with 95 % intervals (ratio.go), and fails if the interval of a rate does
 // not reach 0.97. ../scripts/compare builds the other program.
+//
+//	go run . -budget [-peers NAME,...]
+//
+// prints what one lock costs: wake-ups, system calls and running time of each kind of goroutine in
+// each of the three instances, allocations, bytes, and the way of a Lock hop by hop (hops.go). It
+// reads the execution trace of the Go runtime.
 //
 // # How it measures
 //

@@ -28,6 +28,7 @@ type options struct {
 	named    string
 	dir      string
 	install  bool
+	budget   bool
 
 	child, member, crowd, addresses string // set only in processes that this program starts
 	index                           int
@@ -84,6 +85,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return publish(record, o.out)
+	case o.budget:
+		return budget(ctx, o, os.Stderr, os.Stdout)
 	case o.against != "":
 		return against(ctx, o, os.Stderr, os.Stdout)
 	}
@@ -94,12 +97,18 @@ func run(ctx context.Context, args []string) error {
 	return publish(record, o.out)
 }
 
+// What -quick measures by default, so that it ends within a minute.
+const (
+	quickPeers     = "mortise-dir-tls,etcd,redis-always,mortise-tls,etcd-nosync,redis,postgres"
+	quickWorkloads = "^(serial|parallel64|parallel1024|handover3)$"
+)
+
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.BoolVar(&o.quick, "quick", false,
-		"one short round with a tenth of the held locks and waiters: to see that it works")
-	only := flags.String("only", ".", "run only the workloads whose name matches")
+		"one short round, with a tenth of the held locks and waiters; without -only and -peers, some of both")
+	only := flags.String("only", "", "run only the workloads whose name matches; default: all")
 	list := flags.String("peers", "", "measure only these, with commas; default: all that are there")
 	flags.IntVar(&o.rounds, "rounds", 3, "run everything so many times, the peers by turns, and take medians")
 	flags.DurationVar(&o.duration, "time", 2*time.Second, "per measurement")
@@ -112,6 +121,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.against, "against", "",
 		"compare the rows of mortise with those of this program, which is the benchmark built at another commit")
 	flags.StringVar(&o.named, "named", "the program given", "how the comparison names the other program")
+	flags.BoolVar(&o.budget, "budget", false, "print what wakes up, calls the system and runs for one lock, hop by hop")
 	flags.StringVar(&o.dir, "dir", "",
 		"where the peers' directories go; a disk, if the durable figures shall mean something; default: the "+
 			"system's temporary directory")
@@ -126,6 +136,9 @@ func parse(args []string) (options, error) {
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("what is %q?", flags.Args())
+	}
+	if o.quick && *only == "" && *list == "" {
+		*only, *list = quickWorkloads, quickPeers
 	}
 	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {

@@ -11,7 +11,7 @@ import (
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
-	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last four sections\n" +
+	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last six sections\n" +
 		"again ([bench/doc.go](../bench/doc.go)). Figures hold for one machine and one hour: compare within a\n" +
 		"table, not between pages.\n\n")
 	b.WriteString("![Pairs of Lock and Unlock and hand-overs that every peer completes in a second](speed.svg)\n\n")
@@ -126,8 +126,10 @@ func writeGoals(b *strings.Builder, r Record) {
 }
 
 func writeRatios(b *strings.Builder, r Record) {
-	b.WriteString("The factor by which mortise is better (must, reach), compared on disk with etcd, and in memory with\n" +
-		"the rest. In the last two columns, and in the row re-lock, mortise has sticky locks:\n\n")
+	b.WriteString("The factor by which mortise is better (must, reach), compared on disk with etcd and wire-sync-tls,\n" +
+		"and in memory with the rest. In the last two columns, and in the row re-lock, mortise has sticky\n" +
+		"locks. The columns of the wire are limits: it only sends the messages and writes the entries that\n" +
+		"a lock costs ([bench/wire.go](../bench/wire.go)), so ×0.5 there means twice its time:\n\n")
 	head := []string{""}
 	var rows [][]string
 	for _, g := range goals() {

@@ -24,6 +24,12 @@ var natsAndOlric string
 //go:embed sticky.md
 var stickyLocks string
 
+// This text is two sections: the limit that a lock cannot beat, and the budget of one Lock. The flag
+// -budget writes the second one.
+//
+//go:embed limit.md
+var limit string
+
 // This text is the section before the last one. The flag -against writes that section.
 //
 //go:embed against.md
@@ -31,7 +37,7 @@ var earlier string
 
 // publish writes the record, the page and the picture to dir. If dir is "", it prints the page.
 func publish(r Record, dir string) error {
-	page := page(r) + "\n" + natsAndOlric + "\n" + stickyLocks + "\n" + earlier + "\n" + states
+	page := page(r) + "\n" + natsAndOlric + "\n" + stickyLocks + "\n" + limit + "\n" + earlier + "\n" + states
 	if dir == "" {
 		_, err := os.Stdout.WriteString(page)
 		return err
