@@ -24,8 +24,8 @@ var natsAndOlric string
 //go:embed sticky.md
 var stickyLocks string
 
-// This text is two sections: the limit that a lock cannot beat, and the budget of one Lock. The flag
-// -budget writes the second one.
+// This text is two sections: the limit that a lock cannot beat, and the budget of one Lock, which
+// the flag -budget writes.
 //
 //go:embed limit.md
 var limit string
