@@ -281,6 +281,7 @@ step "an example with two plugs on one node" nested examples/plugs "${heavy[@]}"
 step "a project that requires only the interface" nested examples/foreign
 step "locks in asynq, river, watermill, temporal" nested examples/queues "${heavy[@]}"
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest "${heavy[@]}"
+step "the site of the documents" nested internal/lab/site
 step "FIPS 140-3" fips
 nightly "FIPS 140-3, with the frozen module" frozen
 step "known vulnerabilities" scripts/vulncheck
