@@ -123,7 +123,8 @@ type Request struct {
 	// Try makes the request fail with a *HeldError, instead of waiting for a holder, if the lock is
 	// held. If no request is known to hold it, but it is not free either, the error is another one,
 	// because the other requests may fail, too: ErrQueueFull if requests without Try wait for it, and
-	// ErrNotReady if an earlier request with Try has not been decided after 2 s. See [Node.TryLock].
+	// ErrNotReady if an earlier request with Try has not been decided after 2 s. A request with Try
+	// for several keys has a place in the queue of each until it is decided. See [Node.TryLock].
 	Try bool
 
 	// MaxWaiting makes the request fail with ErrQueueFull if it must wait for one of its keys, and

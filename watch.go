@@ -57,7 +57,10 @@ type Event struct {
 // while there is no change, but never between the EventFreed and the EventHeld of a lock that
 // passes to the next holder. Waiters are not reported; see [Node.Peek]. Of a kept lock
 // ([Node.LockSticky]), Watch reports when an instance gets it and gives it back, and not the grants
-// to the callers there.
+// to the callers there. Of the ends of these callers, Watch and [Node.Audit] report only those by
+// Request.MaxHold, or because a client of an agent is gone, with the caller's token. Such an event
+// is missing if the connection to the leader breaks at that moment, or if an instance has more than
+// 256 of them at once.
 //
 // All callers of a node share one watch of the group, so any number of them costs the leader one.
 // It has places for the watches of 4,096 instances and programs. Beyond that, and beyond 2,048

@@ -1,5 +1,5 @@
-// Package queues has the code of docs/PLUGS.md for locks inside of job queues. Each file is for one
-// queue:
+// Package queues has the code for locks inside of job queues, which docs/PLUGS.md describes. Each
+// file is for one queue:
 //
 //	asynq        tasks of one order one at a time; one scheduler in the fleet
 //	river        jobs of one customer one at a time
@@ -11,5 +11,6 @@
 // test environment. The worker of river is called directly, since river needs PostgreSQL. For
 // hatchet, the function has the type that its documentation demands, without its module.
 //
-// A test of internal/lab/policy keeps the snippets of the page equal to this code.
+// A test of internal/lab/policy compares this code with the page, which shows a part of it and
+// links to each file.
 package queues

@@ -35,7 +35,7 @@ type ownCall struct {
 	takes   []string // other things that the call can ask for
 }
 
-// refusals are the pairs that are not possible, as docs/GUARANTEES.md lists them.
+// refusals are the pairs that are not possible, as docs/FEATURES.md lists them.
 type refusal struct{ one, other, reason string }
 
 var errAnew = errors.New("the request did not enter the lock: it was granted anew")
@@ -256,7 +256,7 @@ func (s *stage) finish() {
 }
 
 // TestEveryPairOfThings asks for each two things that a caller can ask for at once, in both orders,
-// and observes the effect of both. A pair is refused only if the table of docs/GUARANTEES.md says
+// and observes the effect of both. A pair is refused only if the table of docs/FEATURES.md says
 // so, or if a call has no field for it. The histories of all pairs are judged.
 func TestEveryPairOfThings(t *testing.T) {
 	slow.UnderRace(t)
@@ -299,7 +299,7 @@ func pair(t *testing.T, one, other *thing) {
 		})
 	}
 	if wanted != nil && seen == nil && !t.Failed() {
-		t.Errorf("docs/GUARANTEES.md says that %s and %s are refused, and they are not", wanted.one, wanted.other)
+		t.Errorf("docs/FEATURES.md says that %s and %s are refused, and they are not", wanted.one, wanted.other)
 	}
 }
 
@@ -337,9 +337,9 @@ func TestTheMatrixHasARowForEveryField(t *testing.T) {
 	}
 }
 
-// The table of docs/GUARANTEES.md is that of this test, and has at most 12 rows.
+// The table of docs/FEATURES.md is that of this test, and has at most 12 rows.
 func TestTheRefusalsAreThoseOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/GUARANTEES.md")
+	page, err := os.ReadFile("../../../docs/FEATURES.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestTheRefusalsAreThoseOfThePage(t *testing.T) {
 		want = append(want, fmt.Sprintf("| %s | %s | %s |", r.one, r.other, r.reason))
 	}
 	if !found || !slices.Equal(rows, want) {
-		t.Errorf("docs/GUARANTEES.md has\n%s\nwant\n%s", strings.Join(rows, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/FEATURES.md has\n%s\nwant\n%s", strings.Join(rows, "\n"), strings.Join(want, "\n"))
 	}
 	if len(refusals) > 12 {
 		t.Errorf("%d refusals, more than 12", len(refusals))

@@ -255,11 +255,18 @@ func TestComingFromSnippetsRun(t *testing.T) {
 	}
 }
 
-// The Go snippets in docs/PLUGS.md must be parts of examples/queues or examples/plugs.
+// The Go snippets in docs/PLUGS.md must be parts of examples/queues or examples/plugs, and the page
+// must link to each file of examples/queues.
 func TestQueueSnippetsRun(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "examples", "queues", "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	page := readPage(t, "PLUGS.md")
+	for _, at := range files {
+		if link := "](../examples/queues/" + filepath.Base(at) + ")"; !strings.Contains(page, link) {
+			t.Errorf("docs/PLUGS.md has no link to %s", at)
+		}
 	}
 	files = append(files, filepath.Join(root, "examples", "plugs", "main.go"))
 	var code strings.Builder
@@ -270,9 +277,10 @@ func TestQueueSnippetsRun(t *testing.T) {
 		}
 		code.WriteString(folded(string(text)))
 	}
-	found := snippet.FindAllStringSubmatch(readPage(t, "PLUGS.md"), -1)
-	if len(found) < 5 {
-		t.Fatalf("the page has %d snippets, fewer than queues that it speaks of", len(found))
+	found := snippet.FindAllStringSubmatch(page, -1)
+	if len(found) < 2 || len(files) < 6 {
+		t.Fatalf("found %d snippets and %d files of code: the rule would pass because it sees nothing", len(found),
+			len(files))
 	}
 	for _, s := range found {
 		for part := range strings.SplitSeq(s[1], "\n\n") {

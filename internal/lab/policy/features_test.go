@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,19 +13,12 @@ var (
 	featureName = regexp.MustCompile("`([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 )
 
-// featureRows returns the numbers of the rows in the table of features, in order.
-func featureRows() []string {
-	var rows []string
-	for i := range 53 {
-		rows = append(rows, strconv.Itoa(i+1))
-	}
-	return rows
-}
+// minFeatures is the number of features that the list has at least.
+const minFeatures = 49
 
-// featureFaults returns the faults of the page: tests and names that do not exist, missing rows,
-// and features without a test.
-func featureFaults(page string, tests, names map[string]bool) []string {
-	var faults, rows []string
+// featureFaults returns the faults of a page: tests and names that do not exist, and items of the
+// list of features without a test. It also returns the number of these items.
+func featureFaults(page string, tests, names map[string]bool) (faults []string, count int) {
 	for _, match := range featureTest.FindAllStringSubmatch(page, -1) {
 		pkg := match[1]
 		if pkg == "mortise" {
@@ -42,24 +33,16 @@ func featureFaults(page string, tests, names map[string]bool) []string {
 			faults = append(faults, fmt.Sprintf("the root has no %s", name))
 		}
 	}
-	for line := range strings.Lines(page) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 7 || strings.Contains(line, "---") || strings.TrimSpace(cells[1]) == "" {
-			continue
-		}
-		row, state := strings.TrimSpace(cells[1]), strings.TrimSpace(cells[3])
-		rows = append(rows, row)
-		switch shown := featureTest.MatchString(cells[5]); {
-		case !slices.Contains([]string{"yes", "part", "not yet", "no"}, state):
-			faults = append(faults, fmt.Sprintf("%s is %q: want yes, part, not yet or no", row, state))
-		case shown != (state == "yes" || state == "part"):
-			faults = append(faults, fmt.Sprintf("%s is %q; a test shows it: %v", row, state, shown))
+	_, list, _ := strings.Cut(page, "\n## What there is\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	for _, item := range listItems(list) {
+		count++
+		if feature := boldItem.FindStringSubmatch(item); feature == nil || !saysMore(feature[2]) ||
+			!featureTest.MatchString(feature[2]) {
+			faults = append(faults, fmt.Sprintf("%q: want a feature in bold, how to use it, and a test that shows it", item))
 		}
 	}
-	if want := featureRows(); !slices.Equal(rows, want) {
-		faults = append(faults, fmt.Sprintf("the rows are %v, want %v", rows, want))
-	}
-	return faults
+	return faults, count
 }
 
 // declared returns the names that a page may contain: "package.TestX" of all packages, and the
@@ -122,34 +105,34 @@ func addNames(names map[string]bool, spec ast.Spec) {
 }
 
 func TestFeaturesAreShown(t *testing.T) {
-	page := readPage(t, "GUARANTEES.md")
+	page := readPage(t, "FEATURES.md")
 	k := whatIsThere(t)
-	for _, fault := range featureFaults(page, k.tests, k.names) {
-		t.Errorf("docs/GUARANTEES.md: %s", fault)
+	faults, count := featureFaults(page, k.tests, k.names)
+	for _, fault := range faults {
+		t.Errorf("docs/FEATURES.md: %s", fault)
+	}
+	if count < minFeatures {
+		t.Errorf("docs/FEATURES.md has %d features, fewer than %d", count, minFeatures)
 	}
 }
 
 func TestFeatureRuleCatches(t *testing.T) {
-	var right strings.Builder
-	for _, row := range featureRows() {
-		fmt.Fprintf(&right, "| %s | a feature | yes | `Node.Lock` | `mortise.TestLock`, `fence.Example_file` |\n", row)
-	}
+	right := "# F\n\n## What there is\n\n- **a lock**: `Node.Lock`.\n  `mortise.TestLock`, `fence.Example_file`\n\n" +
+		"## What there is not\n\n- **a door**: it would be open.\n"
 	tests := map[string]bool{".TestLock": true, "fence.Example_file": true}
 	names := map[string]bool{"Node.Lock": true}
-	if faults := featureFaults(right.String(), tests, names); len(faults) > 0 {
-		t.Fatalf("a right page: %q", faults)
+	if faults, count := featureFaults(right, tests, names); len(faults) > 0 || count != 1 {
+		t.Fatalf("a right page: %d features, %q", count, faults)
 	}
 	for what, change := range map[string][2]string{
 		"a test that is gone":       {"`mortise.TestLock`", "`mortise.TestLocks`"},
 		"a test of another package": {"`mortise.TestLock`", "`fence.TestLock`"},
 		"a call that is gone":       {"`Node.Lock`", "`Node.Look`"},
-		"a promise without a test":  {"| `mortise.TestLock`, `fence.Example_file` |", "| |"},
-		"a test of what is not":     {"yes", "no"},
-		"a word that says nothing":  {"yes", "maybe"},
-		"a row that is missing":     {"| 7 |", "| 8 |"},
+		"a feature without a test":  {"\n  `mortise.TestLock`, `fence.Example_file`", ""},
+		"a feature without a use":   {"`Node.Lock`.", ""},
+		"a feature without a name":  {"**a lock**", "a lock"},
 	} {
-		if faults := featureFaults(strings.Replace(right.String(), change[0], change[1], 1), tests,
-			names); len(faults) != 1 {
+		if faults, _ := featureFaults(strings.Replace(right, change[0], change[1], 1), tests, names); len(faults) != 1 {
 			t.Errorf("%s: %q", what, faults)
 		}
 	}

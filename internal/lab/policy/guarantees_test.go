@@ -37,9 +37,11 @@ func guaranteeFaults(page string) (faults []string) {
 func TestGuaranteesAreShown(t *testing.T) {
 	page := readPage(t, "GUARANTEES.md")
 	k := whatIsThere(t)
-	for _, match := range featureName.FindAllStringSubmatch(page, -1) {
-		if name := strings.TrimSuffix(match[1]+"."+match[2], "."); !k.names[name] {
-			t.Errorf("docs/GUARANTEES.md: the root has no %s", name)
+	for _, name := range []string{"GUARANTEES.md", "ATTACKS.md"} {
+		for _, match := range featureName.FindAllStringSubmatch(readPage(t, name), -1) {
+			if named := strings.TrimSuffix(match[1]+"."+match[2], "."); !k.names[named] {
+				t.Errorf("docs/%s: the root has no %s", name, named)
+			}
 		}
 	}
 	for _, fault := range guaranteeFaults(page) {

@@ -8,70 +8,92 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
-// threats is the section of docs/GUARANTEES.md with a row for each attack.
+// threats is the section of docs/ATTACKS.md with the attacks of each party.
 const threats = "What an attacker can do"
 
 // attackers are the parties of the trust model. SECURITY.md has a row for each.
 var attackers = []string{"stranger", "local user", "guest", "member", "instance", "voter", "operator"}
 
-// threatFaults returns the faults of the table of attacks: rows with an unknown attacker, without a
-// result, or without a test. It also returns the number of rows.
-func threatFaults(page string) (faults []string, rows int) {
+// boldItem matches an item of a list that begins with its name in bold.
+var boldItem = regexp.MustCompile(`^\*\*(.+?)\*\*(.*)$`)
+
+// listItems returns the items of the lists in a section, each in one line, without the dash.
+func listItems(section string) (items []string) {
+	for line := range strings.Lines(section) {
+		switch item, is := strings.CutPrefix(line, "- "); {
+		case is:
+			items = append(items, strings.TrimSpace(item))
+		case strings.HasPrefix(line, "  ") && len(items) > 0:
+			items[len(items)-1] += " " + strings.TrimSpace(line)
+		}
+	}
+	return items
+}
+
+// saysMore reports whether a text has words besides names of tests.
+func saysMore(text string) bool {
+	return strings.ContainsFunc(pageTest.ReplaceAllString(text, ""), unicode.IsLetter)
+}
+
+// threatFaults returns the faults of the lists of attacks: lists of an unknown attacker, and
+// attacks without a result or without a test. It also returns the number of attacks.
+func threatFaults(page string) (faults []string, count int) {
 	_, section, found := strings.Cut(page, "\n## "+threats+"\n")
 	if !found {
 		return []string{"there is no section " + threats}, 0
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	for line := range strings.Lines(section) {
-		cells := strings.Split(strings.TrimSpace(line), "|")
-		if len(cells) < 2 || strings.Contains(line, "---") || strings.TrimSpace(cells[1]) == "attack" {
-			continue
+	parties := strings.Split(section, "\n### ")
+	if len(listItems(parties[0])) > 0 {
+		faults = append(faults, "an attack stands below no attacker")
+	}
+	for _, list := range parties[1:] {
+		who, list, _ := strings.Cut(list, "\n")
+		if !slices.Contains(attackers, strings.ToLower(who)) {
+			faults = append(faults, fmt.Sprintf("%q is none of %v", who, attackers))
 		}
-		rows++
-		attack := strings.TrimSpace(cells[1])
-		if len(cells) != 6 {
-			faults = append(faults, fmt.Sprintf("%q has %d cells, want 4", attack, len(cells)-2))
-			continue
-		}
-		for who := range strings.SplitSeq(cells[2], ",") {
-			if who = strings.TrimSpace(who); !slices.Contains(attackers, who) {
-				faults = append(faults, fmt.Sprintf("%q can be tried by %q, which is none of %v", attack, who,
-					attackers))
+		for _, item := range listItems(list) {
+			count++
+			switch attack := boldItem.FindStringSubmatch(item); {
+			case attack == nil:
+				faults = append(faults, fmt.Sprintf("%q does not begin with an attack in bold", item))
+			case !saysMore(attack[2]):
+				faults = append(faults, fmt.Sprintf("%q: what happens?", attack[1]))
+			case !pageTest.MatchString(attack[2]):
+				faults = append(faults, fmt.Sprintf("%q: which test shows it?", attack[1]))
 			}
 		}
-		if strings.TrimSpace(cells[3]) == "" {
-			faults = append(faults, fmt.Sprintf("%q: what happens?", attack))
-		}
-		if !pageTest.MatchString(cells[4]) {
-			faults = append(faults, fmt.Sprintf("%q: which test shows it?", attack))
-		}
 	}
-	return faults, rows
+	return faults, count
 }
 
 func TestAttacksAreShown(t *testing.T) {
-	faults, rows := threatFaults(readPage(t, "GUARANTEES.md"))
+	faults, count := threatFaults(readPage(t, "ATTACKS.md"))
 	for _, fault := range faults {
-		t.Errorf("docs/GUARANTEES.md: %s", fault)
+		t.Errorf("docs/ATTACKS.md: %s", fault)
 	}
-	if rows < 30 {
-		t.Errorf("docs/GUARANTEES.md has %d attacks: the rule would pass because it sees nothing", rows)
+	if count < 46 {
+		t.Errorf("docs/ATTACKS.md has %d attacks, fewer than 46", count)
 	}
-	for what, row := range map[string]string{
-		"an attack without a test":    "| theft | guest | refused | believe it |",
-		"an attacker without a name":  "| theft | mallory | refused | `mortise.TestTheft` |",
-		"an attack without an answer": "| theft | guest | | `mortise.TestTheft` |",
-		"a row that lacks a cell":     "| theft | guest | `mortise.TestTheft` |",
+	section := func(list string) string { return "\n## " + threats + "\n\nIn short.\n\n" + list }
+	for what, list := range map[string]string{
+		"an attack without a test":    "### Guest\n\n- **Theft.** Refused. Believe it.\n",
+		"an attacker without a name":  "### Mallory\n\n- **Theft.** Refused. `mortise.TestTheft`\n",
+		"an attack without an answer": "### Guest\n\n- **Theft.** `mortise.TestTheft`\n",
+		"an attack that is not bold":  "### Guest\n\n- Theft. Refused. `mortise.TestTheft`\n",
+		"an attack of no party":       "- **Theft.** Refused. `mortise.TestTheft`\n",
 	} {
-		if faults, _ := threatFaults("\n## " + threats + "\n" + row + "\n"); len(faults) != 1 {
+		if faults, _ := threatFaults(section(list)); len(faults) != 1 {
 			t.Errorf("%s: %q", what, faults)
 		}
 	}
-	if faults, rows := threatFaults("\n## " + threats +
-		"\n| theft | guest, member | refused | `mortise.TestTheft` |\n"); len(faults) > 0 || rows != 1 {
-		t.Errorf("a right row: %d rows, %q", rows, faults)
+	right := section("### Guest\n\n- **Theft\n  by night.** Refused.\n  `mortise.TestTheft`\n" +
+		"- **Fraud.** Refused. `mortise.TestFraud`\n")
+	if faults, count := threatFaults(right); len(faults) > 0 || count != 2 {
+		t.Errorf("a right list: %d attacks, %q", count, faults)
 	}
 }
 
