@@ -141,8 +141,9 @@ type Config struct {
 	MaxWaiting map[string]int
 
 	// StickyLocks is the largest number of free locks that each session of this instance keeps for
-	// requests with [Node.LockSticky]. A lock beyond it is given back to the group. Default: 10,000.
-	// Negative means none.
+	// requests with [Node.LockSticky]. A lock beyond it is given back to the group. From 128 locks on,
+	// the keys are divided into up to 16 parts with equal shares, so some are given back a little
+	// earlier. Default: 10,000. Negative means none.
 	StickyLocks int
 
 	// StickyUnused is how long such a free lock is kept after its last use, from 1 ms to 1 h. More

@@ -75,7 +75,11 @@ func (n *Node) scope(ctx context.Context, client *client.Client, d *demand) (aga
 	if ctx.Err() != nil {
 		return nil, nil, nil // the caller must fail the request
 	}
-	for s := scopeOf(ctx); s != nil; s = s.outer() {
+	inner := scopeOf(ctx)
+	if inner == nil {
+		return nil, nil, nil // the usual case
+	}
+	for s := inner; s != nil; s = s.outer() {
 		if s.lock.first().node != n {
 			continue
 		}
@@ -87,16 +91,18 @@ func (n *Node) scope(ctx context.Context, client *client.Client, d *demand) (aga
 			continue
 		}
 		enters := l
-		if l.base != nil && d.reads() {
-			enters = l.base // a reader outlives the upgrade
+		if base := l.base(); base != nil && d.reads() {
+			enters = base // a reader outlives the upgrade
 		}
 		if enters.covers(d) {
 			if err := enters.enterable(&d.Request); err != nil {
 				return nil, nil, err
 			}
 			if enters.enter(d) {
-				again := n.watched(&Lock{node: n, again: enters, handle: handle{reader: d.reads(), tree: d.trees(),
-					raises: d.Mode == Upgradable && !enters.hold.Upgradable()}})
+				again := n.further(handleMore{again: enters})
+				again.handle.reader, again.handle.tree = d.reads(), d.trees()
+				again.handle.raises = d.Mode == Upgradable && !enters.hold.Upgradable()
+				again = n.watched(again)
 				again.limitTo(d.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
@@ -141,8 +147,8 @@ func (s *scope) began() (further int) {
 }
 
 func (l *Lock) first() *Lock {
-	if l.again != nil {
-		return l.again
+	if m := l.handle.more.Load(); m != nil && m.again != nil {
+		return m.again
 	}
 	return l
 }
@@ -169,13 +175,13 @@ func (l *Lock) enter(d *demand) bool {
 		return false
 	}
 	want := d.wants()
-	l.call.Enters(&want)
+	l.call().Enters(&want)
 	l.others++
 	if !d.reads() {
 		l.writers++
 	}
 	if d.trees() {
-		l.trees++
+		l.rarely().trees++
 	}
 	return true
 }
@@ -212,7 +218,7 @@ func (l *Lock) lower() (to []lockfsm.Mode, err error) {
 		f.writesNoMore(up)
 	}
 	l.own().reader, f.writers = true, f.writers-1
-	f.call.Downgrades()
+	f.call().Downgrades()
 	to = l.lowersTo()
 	f.hold.DowngradeSoon(to) // before a writer can enter
 	return to, nil
@@ -276,21 +282,23 @@ func (l *Lock) raise() (*Lock, error) {
 	f, own := l.first(), l.own()
 	f.counting.Lock()
 	defer f.counting.Unlock()
+	m := own.seldom()
 	switch {
 	case own.exited.Load() != 0:
 		return nil, ErrUnlocked
 	case own.reader:
 		return nil, notUpgradable(l.Key())
-	case l.other != nil && l.other.exited.Load() == 0:
+	case m.other != nil && m.other.exited.Load() == 0:
 		return nil, f.isUpgraded()
 	}
 	g := f.hold.Grant()
-	f.call.Enters(&g)
+	f.call().Enters(&g)
 	f.others, f.writers = f.others+1, f.writers+1
-	l.other = &handle{}
-	up := l.node.watched(&Lock{node: l.node, again: f, other: l.other})
-	if limit := own.limit.Load(); limit != nil {
-		up.limitAt(&handleLimit{until: limit.until, text: limit.text, part: f.hold.Part()})
+	raised := &handle{}
+	own.change(func(m *handleMore) { m.other = raised })
+	up := l.node.watched(l.node.further(handleMore{again: f, other: raised}))
+	if m.limit != nil {
+		up.limitAt(&handleLimit{until: m.limit.until, text: m.limit.text, part: f.hold.Part()})
 	}
 	return up, nil
 }
@@ -305,7 +313,7 @@ func (l *Lock) raised() *handle {
 	if !l.handle.raises {
 		return nil
 	}
-	return l.other
+	return l.handle.seldom().other
 }
 
 // endRaised ends the upgrade of a handle that ends now. The caller holds counting.
@@ -315,9 +323,10 @@ func (l *Lock) endRaised(up *handle, how uint32) {
 	}
 	l.others--
 	up.exited.Store(cmp.Or(how, handleIsLeft))
-	up.watch.Stop()
-	if at := up.limit.Load(); at != nil {
-		at.part.End()
+	more := up.seldom()
+	more.watch.Stop()
+	if more.limit != nil {
+		more.limit.part.End()
 	}
 }
 
@@ -330,13 +339,13 @@ func (l *Lock) writesNoMore(own *handle) {
 	}
 	own.done = true
 	if own.tree {
-		l.trees--
+		l.more().trees--
 	}
 	if own.reader {
 		return
 	}
-	if l.writers--; l.writers == 0 && l.others >= 0 && !l.hold.Passed() && l.base == nil {
-		l.call.Downgrades()
+	if l.writers--; l.writers == 0 && l.others >= 0 && !l.hold.Passed() && l.base() == nil {
+		l.call().Downgrades()
 		l.hold.DowngradeSoon(l.lowersTo()) // only readers are left
 	}
 }
@@ -347,10 +356,14 @@ func (l *Lock) writesNoMore(own *handle) {
 func (l *Lock) lowersTo() []lockfsm.Mode {
 	f := l.first()
 	g := f.hold.Grant()
-	if own := f.request; own != nil && f.others == 0 && l == f && !f.resumed {
+	m := f.more()
+	if m == nil {
+		return g.Readers(false)
+	}
+	if own := m.request; own != nil && f.others == 0 && l == f && !m.resumed {
 		return modes.Readers(own.parts())
 	}
-	return g.Readers(f.trees > 0)
+	return g.Readers(m.trees > 0)
 }
 
 // retire is called when the LockDelay of an overdue handle has passed since its end, or when it is
@@ -461,13 +474,13 @@ func (l *Lock) limitTo(longest time.Duration) {
 }
 
 func (l *Lock) limitAt(limit *handleLimit) {
-	l.own().limit.Store(limit)
+	l.own().change(func(m *handleMore) { m.limit = limit })
 	l.node.engine.Spawn(l.watchLimit) // if it does not run, the node is closed, so the hold has ended
 }
 
 // watchLimit ends the handle when its MaxHold has passed. A doubt does not stop the time.
 func (l *Lock) watchLimit() {
-	limit := l.own().limit.Load()
+	limit := l.own().seldom().limit
 	for !l.endOverdue() && l.own().exited.Load() == 0 {
 		left := limit.until.Sub(l.node.engine.Now())
 		timer := time.NewTimer(left)
@@ -486,7 +499,7 @@ func (l *Lock) watchLimit() {
 }
 
 func (l *Lock) pastLimit() bool {
-	limit := l.own().limit.Load()
+	limit := l.own().seldom().limit
 	return limit != nil && !l.node.engine.Now().Before(limit.until)
 }
 
@@ -497,7 +510,7 @@ func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false
 	}
-	limit := l.own().limit.Load()
+	limit := l.own().seldom().limit
 	left, first := l.exitAs(handleIsOverdue)
 	if first {
 		limit.part.End()

@@ -24,19 +24,14 @@ import (
 type Lock struct {
 	node *Node
 	hold client.Hold
-	call *trace.Call // nil without observers
 
-	request  *Request      // only in the first handle: its Key and parts; nil for a single key
-	again    *Lock         // the first handle; nil in the first handle itself
-	base     *Lock         // of an upgrade: the first handle of the upgradable lock
-	counting sync.Mutex    // of the first handle: guards its counts and all handles; never held across a wait
-	others   int32         // only in the first handle: how many handles are not unlocked, minus one
-	writers  int32         // only in the first handle: how many of them are not readers
-	trees    int32         // only in the first handle: how many of them need the keys below, too
-	resumed  bool          // only in the first handle: its parts are those of an earlier request
-	values   atomic.Uint64 // only in the first handle: the calls of SetValue
-	handle   handle        // see own
-	other    *handle       // see own
+	// Only the first handle has the following three. The mutex guards the counts and all handles, and
+	// is never held across a wait.
+	counting sync.Mutex
+	others   int32 // how many handles are not unlocked, minus one
+	writers  int32 // how many of them are not readers
+
+	handle handle // see own
 }
 
 // handle is what each handle of a lock has of its own.
@@ -46,16 +41,96 @@ type handle struct {
 	tree   bool          // it needs the keys below as well: see Request.Tree
 	done   bool          // no code can write under it any more; guarded by counting
 	raises bool          // it is of an upgradable request that has entered an exclusive hold
-	limit  atomic.Pointer[handleLimit]
-	watch  *trace.Watch // nil without Hooks.Leaked
+	more   atomic.Pointer[handleMore]
+}
+
+// handleMore has the fields of a handle that few handles need. Handles replace it to change it.
+type handleMore struct {
+	again *Lock   // the first handle of the lock; nil in the first handle itself
+	other *handle // see own
+	limit *handleLimit
+	watch *trace.Watch // nil without Hooks.Leaked
+	call  *trace.Call  // only in the first handle; nil without observers
+	lock  *lockMore    // only in the first handle
+}
+
+// lockMore has the fields of a lock that few locks need.
+type lockMore struct {
+	request *Request      // its Key and parts; nil for a single key
+	base    *Lock         // of an upgrade: the first handle of the upgradable lock
+	resumed bool          // its parts are those of an earlier request
+	trees   int32         // how many handles need the keys below, too; guarded by counting
+	values  atomic.Uint64 // the calls of SetValue
+}
+
+// seldom returns the rare fields of h.
+func (h *handle) seldom() (m handleMore) {
+	if p := h.more.Load(); p != nil {
+		m = *p
+	}
+	return m
+}
+
+// change changes the rare fields of h. It may call f more than once.
+func (h *handle) change(f func(*handleMore)) {
+	for {
+		before, m := h.more.Load(), handleMore{}
+		if before != nil {
+			m = *before
+		}
+		if f(&m); h.more.CompareAndSwap(before, &m) {
+			return
+		}
+	}
+}
+
+// further returns a new handle with these rare fields.
+func (n *Node) further(m handleMore) *Lock {
+	l := &Lock{node: n}
+	l.handle.more.Store(&m)
+	return l
+}
+
+// call returns the call that observers see, or nil. Like more and base, it is for the first handle.
+func (l *Lock) call() *trace.Call {
+	if m := l.handle.more.Load(); m != nil {
+		return m.call
+	}
+	return nil
+}
+
+// observed sets the result of call, before the lock is requested.
+func (l *Lock) observed(call *trace.Call) {
+	if call != nil {
+		l.handle.change(func(m *handleMore) { m.call = call })
+	}
+}
+
+// more returns the rare fields of the lock, or nil.
+func (l *Lock) more() *lockMore { return l.handle.seldom().lock }
+
+// rarely returns the rare fields of the lock to be changed.
+func (l *Lock) rarely() *lockMore {
+	if l.more() == nil {
+		l.handle.change(func(m *handleMore) { m.lock = cmp.Or(m.lock, &lockMore{}) })
+	}
+	return l.more()
+}
+
+// base returns the first handle of the lock that l upgrades, or nil.
+func (l *Lock) base() *Lock {
+	if m := l.more(); m != nil {
+		return m.base
+	}
+	return nil
 }
 
 // own returns the handle of l. A Lock that Hooks.Leaked watches must be referenced by its caller
 // only. So the first Lock is watched through a second one, whose other is the handle of the first.
 // The handle of an upgrade that raise made is the other of its Lock and of the upgradable one.
 func (l *Lock) own() *handle {
-	if !l.handle.raises && l.other != nil {
-		return l.other
+	if m := l.handle.more.Load(); m != nil && m.other != nil && !l.handle.raises {
+		return m.other
 	}
 	return &l.handle
 }
@@ -63,7 +138,7 @@ func (l *Lock) own() *handle {
 // count counts the first handle of a lock.
 func (l *Lock) count(d *demand) {
 	if l.handle.tree = d.trees() || d.resume != 0; l.handle.tree { // a resumed lock may be of a tree
-		l.trees = 1
+		l.rarely().trees = 1
 	}
 	if l.handle.reader = d.reads(); !l.handle.reader {
 		l.writers = 1
@@ -79,11 +154,13 @@ type firstLock struct {
 // ask asks the group for a lock.
 func (n *Node) ask(ctx context.Context, by *client.Client, d *demand, under *client.Request,
 	call *trace.Call) (*Lock, error) {
-	l := &firstLock{Lock: Lock{node: n, call: call}}
+	l := &firstLock{Lock: Lock{node: n}}
+	l.observed(call)
 	l.count(d)
 	if d.resume != 0 || !d.single() {
-		l.resumed = d.resume != 0
-		l.Lock.request = &Request{Key: d.Key, Mode: d.Mode, Tree: d.Tree, Also: slices.Clone(d.Also)}
+		m := l.rarely()
+		m.resumed = d.resume != 0
+		m.request = &Request{Key: d.Key, Mode: d.Mode, Tree: d.Tree, Also: slices.Clone(d.Also)}
 	}
 	d.ask(&l.request, under)
 	d.mark(call.Mark(), &l.request)
@@ -101,8 +178,8 @@ func (n *Node) ask(ctx context.Context, by *client.Client, d *demand, under *cli
 // further handle of a lock has the key of the first.
 func (l *Lock) Key() string {
 	f := l.first()
-	if f.request != nil {
-		return f.request.Key
+	if m := f.more(); m != nil && m.request != nil {
+		return m.request.Key
 	}
 	return f.hold.Key()
 }
@@ -133,8 +210,8 @@ func (l *Lock) Beat() { l.beating().Beat() }
 // beating returns the hold that a Beat of l keeps.
 func (l *Lock) beating() *client.Hold {
 	f := l.first()
-	if f.base != nil {
-		f = f.base
+	if base := f.base(); base != nil {
+		f = base
 	}
 	return &f.hold
 }
@@ -147,7 +224,7 @@ func (l *Lock) Done() <-chan struct{} {
 	f := l.first()
 	f.counting.Lock() // enter, which gives the first handle its own limit, may run
 	defer f.counting.Unlock()
-	if limit := l.own().limit.Load(); limit != nil {
+	if limit := l.own().seldom().limit; limit != nil {
 		return limit.part.Done()
 	}
 	return f.hold.Done()
@@ -307,8 +384,8 @@ func (l *Lock) SetValue(ctx context.Context, value string) error {
 		return fmt.Errorf("%w: SetValue of a sticky lock, whose callers the group does not know: request it with Lock",
 			ErrBadRequest)
 	}
-	if f.base != nil {
-		f = f.base // an upgrade has no value of its own
+	if base := f.base(); base != nil {
+		f = base // an upgrade has no value of its own
 	}
 	first := f.hold.Grant().Value
 	_, labels := shown.Decode(first)
@@ -317,7 +394,7 @@ func (l *Lock) SetValue(ctx context.Context, value string) error {
 		return fmt.Errorf("%w: SetValue: the value and the labels take %d bytes, more than %d", ErrBadRequest, len(text),
 			lockfsm.MaxValueBytes)
 	}
-	q := &query.ValueRequest{Key: []byte(f.Key()), Token: uint64(f.Token()), Seq: f.values.Add(1), Value: text}
+	q := &query.ValueRequest{Key: []byte(f.Key()), Token: uint64(f.Token()), Seq: f.rarely().values.Add(1), Value: text}
 	a, err := look(ctx, l.node, query.QueryClient.SetValue, q)
 	if err != nil {
 		return err
@@ -380,8 +457,9 @@ func (l *Lock) release(ctx context.Context, how mode) error {
 
 func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) error {
 	f := l.first()
-	l.own().watch.Stop()
-	told := f.call.Releasing(trace.Release{Way: how.way, Last: !left, First: first})
+	l.own().seldom().watch.Stop()
+	call := f.call()
+	told := call.Releasing(trace.Release{Way: how.way, Last: !left, First: first})
 	var err error
 	switch {
 	case left:
@@ -396,7 +474,7 @@ func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) erro
 		err = f.hold.Release(ctx)
 	}
 	err = lossOf(err)
-	f.call.Released(ctx, told, err)
+	call.Released(ctx, told, err)
 	return err
 }
 
@@ -406,10 +484,12 @@ func (n *Node) watched(l *Lock) *Lock {
 	if !n.trace.FindsLeaks() {
 		return l
 	}
-	if l.again == nil {
-		l = &Lock{node: n, again: l, other: &l.handle}
+	f := l.first()
+	if l == f {
+		l = n.further(handleMore{again: l, other: &l.handle})
 	}
-	l.own().watch = trace.WatchHandle(l, l.again.call)
+	watch := trace.WatchHandle(l, f.call())
+	l.own().change(func(m *handleMore) { m.watch = watch })
 	return l
 }
 

@@ -193,10 +193,10 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // LockDelay or JeopardyGrace fails with an *[EnteredError]. The label "mortise.purpose", which
 // packages such as keep add, does not count.
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
-	return n.acquire(ctx, n.client, demand{Request: r})
+	return n.acquire(ctx, n.client, &demand{Request: r})
 }
 
-func (n *Node) acquire(ctx context.Context, client *client.Client, d demand) (*Lock, error) {
+func (n *Node) acquire(ctx context.Context, client *client.Client, d *demand) (*Lock, error) {
 	if d.Labels != nil && shown.Lasting(d.Labels) {
 		n.standby.Add(1)
 		defer n.standby.Add(-1)
@@ -205,13 +205,13 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, d demand) (*L
 	if n.trace.Observes() { // asked costs time
 		call = n.trace.Start(ctx, d.asked())
 	}
-	l, err := n.obtain(ctx, client, &d, call)
+	l, err := n.obtain(ctx, client, d, call)
 	switch {
 	case err != nil:
 		call.Refused(ctx, err)
 		return nil, err
-	case l.again != nil:
-		call.Entered(ctx, l.again.call, l.again.hold.Token())
+	case l.first() != l:
+		call.Entered(ctx, l.first().call(), l.first().hold.Token())
 		return l, nil
 	}
 	call.Granted(ctx)
@@ -359,7 +359,7 @@ func (n *Node) resume(ctx context.Context, by *client.Client, key string, token 
 	if token == 0 {
 		return nil, fmt.Errorf("%w: Resume of %s: the token is 0, which no hold has", ErrBadRequest, shownKey(key))
 	}
-	return n.acquire(ctx, by, demand{resume: token, Request: Request{Key: key, MaxHold: o.MaxHold,
+	return n.acquire(ctx, by, &demand{resume: token, Request: Request{Key: key, MaxHold: o.MaxHold,
 		MaxIdle: o.MaxIdle, JeopardyGrace: o.JeopardyGrace, LockDelay: o.LockDelay, Notice: o.Notice,
 		Value: o.Value, Labels: o.Labels}})
 }
@@ -400,7 +400,7 @@ func (n *Node) lockSticky(ctx context.Context, by *client.Client, key string, o 
 	if o.Shared {
 		d.Mode = Shared
 	}
-	return n.acquire(ctx, by, d)
+	return n.acquire(ctx, by, &d)
 }
 
 // pass asks for a lock that the client may keep. The lock and its pass are one allocation.
@@ -408,7 +408,8 @@ func (n *Node) pass(ctx context.Context, by *client.Client, d *demand, call *tra
 	l := &struct {
 		Lock
 		pass client.Pass
-	}{Lock: Lock{node: n, call: call}}
+	}{Lock: Lock{node: n}}
+	l.observed(call)
 	l.count(d)
 	l.pass.Key, l.pass.Shared, l.pass.Try, l.pass.Notice = d.Key, d.Mode == Shared, d.Try, d.Notice
 	if call != nil {

@@ -71,7 +71,7 @@ func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := l.call != nil; got != c.want {
+		if got := l.call() != nil; got != c.want {
 			t.Errorf("with %+v a lock is looked after: %v", c.hooks, got)
 		}
 	}

@@ -48,7 +48,7 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 // Acquire is [Node.Acquire] in this session. If ctx belongs to a lock that covers the request, that
 // lock is entered again even if it belongs to another session.
 func (s *Session) Acquire(ctx context.Context, r Request) (*Lock, error) {
-	return s.node.acquire(ctx, s.client, demand{Request: r})
+	return s.node.acquire(ctx, s.client, &demand{Request: r})
 }
 
 // Lock is [Node.Lock] in this session.
@@ -134,12 +134,12 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 		call.Refused(ctx, err)
 		return nil, err
 	case raises:
-		call.Entered(ctx, f.call, f.hold.Token())
+		call.Entered(ctx, f.call(), f.hold.Token())
 		return up, nil
 	}
 	call.Granted(ctx)
 	watched := n.watched(up)
-	if limit := l.own().limit.Load(); limit != nil {
+	if limit := l.own().seldom().limit; limit != nil {
 		up.limitAt(&handleLimit{until: limit.until, text: limit.text, part: up.hold.Part()})
 	}
 	return watched, nil
@@ -150,7 +150,9 @@ func (f *Lock) upgrade(ctx context.Context, call *trace.Call) (*Lock, error) {
 	up := &struct {
 		Lock
 		request client.Request
-	}{Lock: Lock{node: f.node, call: call, base: f, writers: 1}, request: f.hold.UpgradeRequest()}
+	}{Lock: Lock{node: f.node, writers: 1}, request: f.hold.UpgradeRequest()}
+	up.observed(call)
+	up.rarely().base = f
 	inner, err := f.node.innermost(ctx, f.hold.Client())
 	if err != nil {
 		return nil, f.node.explain("upgrade "+shownKey(f.Key()), err)

@@ -271,7 +271,7 @@ func (c *checker) queue(l *lock) int {
 		_ = m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS ||
 			c.broken(9, "%q: granted at %d, before the founding or after the last wall stamp", l.key, e.sinceUnixMS)
 	}
-	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting,
+	_ = l.tail() == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting,
 		l.waiting)
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
 	_ = l.tries == tries || c.broken(20, "%q: %d with Try wait, counted %d", l.key, tries, l.tries)
@@ -492,12 +492,17 @@ func (c *checker) leftovers() {
 	m := c.m
 	_ = len(m.ripples.contested) == 0 || c.broken(13, "%d locks were contested and not settled", len(m.ripples.contested))
 	_ = len(m.ripples.touched) == 0 || c.broken(13, "%d entries were touched and not settled", len(m.ripples.touched))
-	_ = len(m.spares.entries) <= maxSpare && len(m.spares.locks) <= maxSpare || c.broken(13, "too many spare structs")
+	_ = *m.locks.shared == sharedQueue() || c.broken(13, "the shared queue was changed")
+	_ = len(m.spares.entries) <= maxSpare && len(m.spares.locks) <= maxSpare && len(m.spares.queues) <= maxSpare ||
+		c.broken(13, "too many spare structs")
 	for _, e := range m.spares.entries {
 		_ = *e == entry{} || c.broken(13, "a spare entry still belongs to something")
 	}
 	for _, l := range m.spares.locks {
 		_ = *l == lock{} || c.broken(13, "a spare lock still belongs to something")
+	}
+	for _, q := range m.spares.queues {
+		_ = *q == queue{} || c.broken(13, "a spare queue still belongs to something")
 	}
 }
 

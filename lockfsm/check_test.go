@@ -41,7 +41,7 @@ func TestCheckNotices(t *testing.T) {
 		{5, "request not found", func(_ *Machine, a, _ *session) { delete(a.requests, 2) }},
 		{5, "request left behind", func(_ *Machine, a, _ *session) { a.requests[9] = a.first }},
 		{5, "numbers out of order", func(m *Machine, a, _ *session) { a.first.number, a.first.next.number = 2, 1 }},
-		{6, "empty lock", func(m *Machine, _, _ *session) { m.linkLock(&lock{key: "empty"}) }},
+		{6, "empty lock", func(m *Machine, _, _ *session) { m.linkLock(&lock{key: "empty", queue: &queue{}}) }},
 		{6, "lock not found", func(m *Machine, _, _ *session) { delete(m.locks.byKey, "y") }},
 		{6, "bad key", func(m *Machine, _, _ *session) {
 			l := m.locks.byKey["y"]
@@ -70,6 +70,10 @@ func TestCheckNotices(t *testing.T) {
 		}},
 		{13, "spare lock still in use",
 			func(m *Machine, a, _ *session) { m.spares.locks = append(m.spares.locks, a.first.lock) }},
+		{13, "the shared queue changed", func(m *Machine, _, _ *session) { m.locks.shared.leads++ }},
+		{13, "spare queue still in use", func(m *Machine, a, _ *session) {
+			m.spares.queues = append(m.spares.queues, a.first.lock.queue)
+		}},
 		{16, "notices miscounted", func(_ *Machine, a, _ *session) { a.first.lock.notices++ }},
 		{20, "stays miscounted", func(_ *Machine, a, _ *session) { a.first.lock.stays++ }},
 		{20, "a Try waits for an ordinary holder", func(_ *Machine, a, _ *session) { a.first.after.try = true }},

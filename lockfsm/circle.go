@@ -89,7 +89,7 @@ func (c *view) owners(s *session) owners { return owners{s.requests[c.owner], s.
 
 func (f *search) behind(s *session, key []byte, permits, of uint32) bool {
 	l := f.locks.byKey[string(key)]
-	return l != nil && !l.takes(permits, of) && f.waits(s, l, l.last, permits == 0, nil)
+	return l != nil && !l.takes(permits, of) && f.waits(s, l, l.tail(), permits == 0, nil)
 }
 
 // This method searches l's queue, and reports whether it has found a circle. It visits the entries

@@ -125,7 +125,7 @@ func (g *game) ask(l *lock, permits, of uint32) {
 	}
 	at := g.place(l, &entry{permits: permits, of: of})
 	if at.outside = !l.takes(permits, of); at.outside {
-		g.scan(l, l.last)
+		g.scan(l, l.tail())
 	}
 	g.asked.places = append(g.asked.places, at)
 }
@@ -341,7 +341,7 @@ func (g *game) path(s *session) []Link {
 		if p.e == nil {
 			for _, each := range p.places {
 				if each.outside {
-					last, hold := each.row.lock.last, (*entry)(nil)
+					last, hold := each.row.lock.tail(), (*entry)(nil)
 					if each.own != nil {
 						last, hold = each.row.lock.lastInside(), each.own.e
 					}

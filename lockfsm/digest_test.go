@@ -96,7 +96,7 @@ func TestDigestOfARestoredState(t *testing.T) {
 			e.lock.findLeast(&m.effort)
 		},
 		"a number is another": func(m *Machine) {
-			e := m.locks.byKey["k4"].last
+			e := m.locks.byKey["k4"].tail()
 			delete(e.session.requests, e.number)
 			e.number++
 			e.session.next++

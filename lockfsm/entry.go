@@ -363,6 +363,7 @@ func (e *entry) connect(by int32) {
 		return
 	}
 	for _, each := range e.all(new([1]*entry)) {
+		each.lock.own()
 		if leads {
 			each.lock.leads += by
 		}
@@ -376,6 +377,7 @@ func (e *entry) connect(by int32) {
 // connect.
 func (e *entry) ownsFirst(by int32) {
 	if o := e.session.requests[e.extra.listedFor()]; o != nil && !o.several() && !o.upgrades() {
+		o.lock.own()
 		o.lock.leads += by
 	}
 }

@@ -11,25 +11,75 @@ package lockfsm
 // An upgrade is an exception: it comes before the entries that wait, and fits beside its own hold
 // (entry.go).
 type lock struct {
-	key         string
-	first, last *entry
-	boundary    *entry // the first entry that is not inside; nil if all entries are inside
-	waiting     uint32
-	held        uint32 // the granted entries
-	inside      uint32 // the inside entries
-	tries       uint32 // the waiting requests with Try
-	taken       uint32
-	least       uint32 // the lowest total that an inside entry names
-	leasts      uint32 // the number of inside entries that name this lowest total
-	leads       int32  // the entries that lead on, see entry.go
-	links       int32  // the entries that link back
-	stays       uint32 // the inside entries that are stays, or will be when they are granted
-	notices     uint32 // the granted entries that asked for a notice and have not received it
-	seen        uint32
-	data        *Data // nil if there is none; replaced, never changed
-	index       *insideIndex
-	position    uint64
-	prev, next  *lock
+	key        string
+	first      *entry
+	*queue     // see own and share
+	seen       uint32
+	position   uint64
+	prev, next *lock
+}
+
+// queue is what a lock has besides its first entry. Most locks are held by one exclusive request
+// that nothing waits for, and their queues have equal values. So these locks share one queue, which
+// never changes. A lock gets a queue of its own before its queue changes. This is not replicated,
+// and never affects a result.
+type queue struct {
+	last     *entry // nil in the shared queue, where it is the first entry
+	boundary *entry // the first entry that is not inside; nil if all entries are inside
+	waiting  uint32
+	held     uint32 // the granted entries
+	inside   uint32 // the inside entries
+	tries    uint32 // the waiting requests with Try
+	taken    uint32
+	least    uint32 // the lowest total that an inside entry names
+	leasts   uint32 // the number of inside entries that name this lowest total
+	leads    int32  // the entries that lead on, see entry.go
+	links    int32  // the entries that link back
+	stays    uint32 // the inside entries that are stays, or will be when they are granted
+	notices  uint32 // the granted entries that asked for a notice and have not received it
+	shared   bool
+	data     *Data // nil if there is none; replaced, never changed
+	index    *insideIndex
+}
+
+// sharedQueue returns the queue of a lock that one exclusive request holds.
+func sharedQueue() queue {
+	return queue{held: 1, inside: 1, taken: 1, least: 1, leasts: 1, shared: true}
+}
+
+// tail returns the last entry of l, or nil.
+func (l *lock) tail() *entry {
+	if l.shared {
+		return l.first
+	}
+	return l.last
+}
+
+// own is like Machine.own, for rare changes.
+func (l *lock) own() {
+	if l.shared {
+		l.takeOver(new(queue))
+	}
+}
+
+func (l *lock) takeOver(q *queue) {
+	*q = *l.queue
+	q.last, q.shared = l.first, false
+	l.queue = q
+}
+
+// replaceBy replaces l's own queue by the shared one if that has the same values. It returns the
+// replaced queue, or nil.
+func (l *lock) replaceBy(shared *queue) (own *queue) {
+	if l.shared || l.last != l.first {
+		return nil
+	}
+	q := *l.queue
+	if q.last, q.shared = nil, true; q != *shared {
+		return nil
+	}
+	own, l.queue = l.queue, shared
+	return own
 }
 
 func (l *lock) fits(permits, of uint32) bool {
@@ -124,7 +174,7 @@ func (l *lock) lastInside() *entry {
 	if l.boundary != nil {
 		return l.boundary.ahead
 	}
-	return l.last
+	return l.tail()
 }
 
 func (l *lock) entries() int { return int(l.waiting + l.held) }
@@ -177,7 +227,7 @@ func (l *lock) delaysNone(of owners) bool {
 // onlyStay returns the only entry if it is a stay of another session than s, and has not received
 // its notice.
 func (l *lock) onlyStay(s *session) *entry {
-	if e := l.first; e != nil && e == l.last && e.stays() && !e.told && e.session != s {
+	if e := l.first; e != nil && e == l.tail() && e.stays() && !e.told && e.session != s {
 		return e
 	}
 	return nil

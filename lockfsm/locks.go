@@ -7,10 +7,12 @@ type lockTable struct {
 	byKey       map[string]*lock
 	first, last *lock // in the order in which they were created
 	lastPlace   uint64
+	shared      *queue // see own; never changed
 }
 
 func newLockTable() lockTable {
-	return lockTable{byKey: map[string]*lock{}, lastPlace: placesOfLocks}
+	shared := sharedQueue()
+	return lockTable{byKey: map[string]*lock{}, lastPlace: placesOfLocks, shared: &shared}
 }
 
 // expect makes room for a number of locks in the empty table.
@@ -65,6 +67,20 @@ func (m *Machine) linkLock(l *lock) {
 	m.locks.link(l)
 	l.seen = m.captures.last
 	m.countLock(l, 1)
+}
+
+// own gives l a queue of its own. It must be called before the queue of l changes.
+func (m *Machine) own(l *lock) {
+	if l.shared {
+		l.takeOver(m.spares.spareQueue())
+	}
+}
+
+// share makes l use the shared queue if it has the values of l's own.
+func (m *Machine) share(l *lock) {
+	if own := l.replaceBy(m.locks.shared); own != nil {
+		m.spares.recycleQueue(own)
+	}
 }
 
 func (m *Machine) dropLock(l *lock) {

@@ -73,6 +73,6 @@ func (m *Machine) ask(h, e *entry) bool {
 // askFromBirth is like ask for a stay that is granted while requests with Try wait.
 func (m *Machine) askFromBirth(e *entry) {
 	if e.stays() && e.lock.boundary.try {
-		e.extra.stay.asked = e.lock.last.rev
+		e.extra.stay.asked = e.lock.tail().rev
 	}
 }

@@ -45,6 +45,7 @@ func (m *Machine) guards(c *view) bool {
 func (m *Machine) set(key []byte, d Data) {
 	l := m.lockFor(key)
 	m.captures.lockChanges(l)
+	m.own(l)
 	if l.data != nil {
 		m.countData(l.data, -1)
 		m.digest.drop(l.data.hash())

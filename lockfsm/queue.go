@@ -38,6 +38,7 @@ func (m *Machine) pushOne(l *lock, mode Mode, permits, of uint32, s *session, c 
 func (m *Machine) enqueue(e *entry) {
 	l := e.lock
 	m.captures.lockChanges(l)
+	m.own(l)
 	e.ahead = l.last
 	switch w := l.last; {
 	case w == nil:
@@ -80,6 +81,7 @@ func (m *Machine) remove(e *entry) {
 func (m *Machine) removeOne(e *entry) {
 	l := e.lock
 	m.captures.lockChanges(l)
+	m.own(l)
 	if e.ahead == nil {
 		l.first = e.after
 	} else {

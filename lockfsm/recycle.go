@@ -9,7 +9,8 @@ const (
 
 type spares struct {
 	entries []*entry
-	locks   []*lock
+	locks   []*lock // without queues
+	queues  []*queue
 }
 
 func (s *spares) spareEntry() *entry {
@@ -30,16 +31,39 @@ func (s *spares) recycleEntry(e *entry) {
 	}
 }
 
+// spareLock returns a lock with a queue of its own.
 func (s *spares) spareLock() *lock {
-	if n := len(s.locks); n > 0 {
-		l := s.locks[n-1]
-		s.locks = s.locks[:n-1]
-		return l
+	n := len(s.locks)
+	if n == 0 {
+		return &lock{queue: s.spareQueue()}
 	}
-	return new(lock)
+	l := s.locks[n-1]
+	s.locks = s.locks[:n-1]
+	l.queue = s.spareQueue()
+	return l
+}
+
+func (s *spares) spareQueue() *queue {
+	if n := len(s.queues); n > 0 {
+		q := s.queues[n-1]
+		s.queues = s.queues[:n-1]
+		return q
+	}
+	return new(queue)
+}
+
+// recycleQueue must not be called with the shared queue.
+func (s *spares) recycleQueue(q *queue) {
+	*q = queue{}
+	if len(s.queues) < maxSpare {
+		s.queues = append(s.queues, q)
+	}
 }
 
 func (s *spares) recycleLock(l *lock) {
+	if !l.shared {
+		s.recycleQueue(l.queue)
+	}
 	*l = lock{}
 	if len(s.locks) < maxSpare {
 		s.locks = append(s.locks, l)

@@ -164,6 +164,7 @@ func (m *Machine) downgrade(e *entry, modes []byte) Code {
 		}
 		l := each.lock
 		m.captures.lockChanges(l)
+		m.own(l)
 		l.discharge(each, &m.effort)
 		m.digest.drop(each.hash())
 		each.mode = to

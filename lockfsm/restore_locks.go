@@ -29,7 +29,7 @@ func (r *locksReader) locks() {
 	r.m.locks.expect(count)
 	r.all = make([]*entry, 0, count)
 	for range count {
-		l := &lock{key: string(r.bytes(r.uvarint("key"), "key"))}
+		l := &lock{key: string(r.bytes(r.uvarint("key"), "key")), queue: &queue{}}
 		r.data(l)
 		entries := r.count(leastEntry, "entries")
 		if entries == 0 && l.data == nil || r.m.locks.byKey[l.key] != nil {
@@ -262,5 +262,8 @@ func (r *locksReader) list() {
 				r.m.unsearched.add(e) // a snapshot does not contain which searches have ended
 			}
 		}
+	}
+	for l := range r.m.locks.inOrder() {
+		r.m.share(l)
 	}
 }

@@ -123,6 +123,7 @@ func (m *Machine) rewrite(e *entry, c *view) {
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {
 		l := each.lock
+		m.own(l)
 		if each.awaitsNotice() {
 			l.notices--
 		}

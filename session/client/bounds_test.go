@@ -15,3 +15,12 @@ func TestATermAtItsBound(t *testing.T) {
 		return b.turn() == "9: open nonce 1"
 	})
 }
+
+func TestPartsOfTheStaysAtTheirBounds(t *testing.T) {
+	parts := func(stays int) int { return len(newKept(&Config{Stays: stays})) }
+	limits.AtMost(t, "keptParts", keptParts, func(n int) bool { return parts(n*leastPart) == n })
+	limits.Below(t, "leastPart", leastPart, func(n int) bool { return parts(leastPart+n) == 1 })
+	if n := parts(-1); n != 1 {
+		t.Errorf("without stays there are %d parts", n)
+	}
+}

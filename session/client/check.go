@@ -46,10 +46,10 @@ func (c *Core) Check() error {
 		if err := count(e); err != nil {
 			return err
 		}
-		if e.number != 0 || e.order <= last || e.freeing {
-			return fmt.Errorf("unsent entry %d with order %d after %d", e.number, e.order, last)
+		if e.number != 0 || e.req.order <= last || e.freeing {
+			return fmt.Errorf("unsent entry %d with order %d after %d", e.number, e.req.order, last)
 		}
-		last = e.order
+		last = e.req.order
 	}
 	last, size := 0, 0
 	for e := c.sent.head; e != nil; e = e.next {
@@ -61,7 +61,7 @@ func (c *Core) Check() error {
 		}
 		last = uint64(e.number)
 		size++
-		if c.phase == Attached && e.freeing && !e.due && e.open == 0 && e.left != c.epoch {
+		if c.phase == Attached && e.freeing && !e.due && e.open == 0 && e.seldom().left != c.epoch {
 			return fmt.Errorf("entry %d is not wanted any more, and the group was not told", e.number)
 		}
 	}

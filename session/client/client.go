@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,8 @@ type Config struct {
 	Clock clock.Clock
 	TTL   time.Duration // the requested TTL; the group may grant a shorter TTL
 	// Stays is the largest number of stays that no caller uses, and StayIdle is the time after
-	// which such a stay is given back. With zero Stays every stay is given back at once.
+	// which such a stay is given back. With zero Stays every stay is given back at once. A large
+	// number is divided among parts of the keys.
 	Stays    int
 	StayIdle time.Duration
 	// Send passes one frame to the transport, which owns the bytes afterwards. It returns an error
@@ -54,7 +56,9 @@ type Client struct {
 	safe     atomic.Int64 // the clock.Time at which the lease enters jeopardy; only the goroutine writes it
 	ttl      atomic.Int64 // the granted TTL; only the goroutine writes it
 	slots    sync.Pool
-	kept     kept
+	kept     []*kept      // see keptOf; not changed
+	keeps    atomic.Bool  // there was a sticky call
+	seed     maphash.Seed // see keptOf
 	idle     idleHolds
 	wake     chan struct{}
 	ended    chan struct{}
@@ -87,10 +91,10 @@ func New(config Config) *Client {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	c := &Client{config: config, kept: newKept(&config), seed: maphash.MakeSeed(), wake: make(chan struct{}, 1),
+		ended: make(chan struct{})}
 	c.core = NewCore(config.Clock.Now(), config.TTL)
 	c.core.Claims(config.Since)
-	c.kept.stays = stay.NewSet(config.Stays, config.StayIdle)
 	go c.run()
 	return c
 }
@@ -171,31 +175,32 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r *Request) error {
 	h.client, h.req = c, r
 	r.Caller = h
 	if r.Terms != nil && r.Terms.Idle > 0 {
-		r.Terms.beats = &h.beats
+		r.Terms.beats = &beats{}
 	}
 	h.slot = c.slot()
 	c.yield(r)
 	if !c.post(input{kind: inputAcquire, hold: h}) {
 		return ErrClosed
 	}
+	var err error
 	select {
-	case <-h.slot:
+	case err = <-h.slot:
 	case <-ctx.Done():
 		c.post(input{kind: inputCancel, hold: h})
 		return &WaitError{Key: r.Key, Behind: h.ahead.Load(), Err: ContextError(ctx)}
 	}
 	c.slots.Put(h.slot)
-	if behind := h.ahead.Load(); h.result == ErrQueueFull && behind != nil {
+	if behind := h.ahead.Load(); err == ErrQueueFull && behind != nil {
 		return fullQueue(r.Try, behind)
 	}
-	return h.result
+	return err
 }
 
-func (c *Client) slot() chan struct{} {
-	if s, ok := c.slots.Get().(chan struct{}); ok {
+func (c *Client) slot() chan error {
+	if s, ok := c.slots.Get().(chan error); ok {
 		return s
 	}
-	return make(chan struct{}, 1)
+	return make(chan error, 1)
 }
 
 // Status describes the client. The lease state is computed at the time of the call.
@@ -264,7 +269,8 @@ func (c *Client) turn() (more, open bool) {
 	}
 	c.spare = inbox[:0]
 	if closed {
-		c.keptDo(func(s *stay.Set) { s.Leave(ErrClosed); c.had = s.Counts() })
+		c.had = stay.Counts{}
+		c.keptDo(func(s *stay.Set) { s.Leave(ErrClosed); c.had = c.had.Plus(s.Counts()) })
 		for c.core.Turn(now, to) && c.core.due() { // sends the releases
 		}
 		c.core.End(now, to)
@@ -272,7 +278,7 @@ func (c *Client) turn() (more, open bool) {
 		c.answer(&c.closing, ErrClosed)
 		return false, false
 	}
-	c.keptDo(func(s *stay.Set) { s.Tick(now); c.had = s.Counts() })
+	c.keptTurn(now)
 	more = c.core.Turn(now, to)
 	c.answerDone()
 	if c.core.Closed() {
@@ -347,11 +353,11 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 func (c outlets) Lost(o *Outcome) {
 	c.idle.remove(o.Request)
 	until := c.lostAt()
-	if ends := o.Request.limit.time(); ends != 0 {
+	if ends := o.Request.limit().time(); ends != 0 {
 		until = min(until, ends)
 	}
 	if o.Why == LossIdle {
-		until = min(until, clock.Time(o.Request.idling().idle.ended.Load()))
+		until = min(until, clock.Time(o.Request.idling().idle().ended.Load()))
 	}
 	o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
 }
@@ -365,7 +371,7 @@ func (c outlets) Publish(deadline, safe clock.Time) {
 	c.safe.Store(int64(safe))
 	c.ttl.Store(int64(c.core.ttl()))
 	if renewed {
-		c.keptSays((*stay.Set).Renewed)
+		c.keptRenewed()
 	}
 	c.answer(&c.rebound, nil)
 	c.publish()
@@ -375,15 +381,14 @@ func (c outlets) Outcome(o *Outcome) {
 	h := o.Request.Caller.(*Hold)
 	switch o.Kind {
 	case OutcomeGranted:
-		h.token, h.limit, h.idle = o.Token, o.Request.limit, o.Request.idling().idle
+		h.limits = o.Request.limits()
 		c.idle.add(o.Request)
-		h.slot <- struct{}{}
+		h.slot <- nil
 	case OutcomeFailed:
-		h.result = o.Err
 		if held, met := o.Err.(*HeldError); met {
 			h.ahead.Store(held)
 		}
-		h.slot <- struct{}{}
+		h.slot <- o.Err
 	case OutcomeReleased:
 		h.settle(o.Err)
 	case OutcomeWaits:
@@ -397,7 +402,9 @@ func (c outlets) Outcome(o *Outcome) {
 	}
 }
 
-func (c outlets) Stay(o *Outcome) { c.keptSays(o.Tell) }
+func (c outlets) Stay(o *Outcome) {
+	c.keptOf(o.Request.Key).do(func(s *stay.Set) { o.Tell(s, c.window()) }, posting{c.Client})
+}
 
 func (c outlets) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return c.config.Send(to, renewals, commands)

@@ -43,7 +43,7 @@ type Core struct {
 
 	forced  map[lockfsm.Token]forcedHold // told before ReplyAttached; nil while attached
 	answers []stayAnswer                 // to be sent on this attachment
-	asking  []*Request                   // requests with Try that wait for the answer of a stay, or have waited
+	asking  []asking                     // requests with Try that wait for the answer of a stay, or have waited
 
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush
@@ -135,7 +135,7 @@ func (c *Core) Next() clock.Time {
 		consider(c.finder.orphaned.Add(tryWithout))
 	}
 	if len(c.asking) > 0 {
-		consider(c.asking[0].asked.Add(tryWithout))
+		consider(c.asking[0].since.Add(tryWithout))
 	}
 	switch c.phase {
 	case Seeking:

@@ -78,9 +78,10 @@
 //
 // Client and Hold are safe for concurrent use; Core is not. One goroutine owns the core. Other
 // goroutines append to an inbox and wake the goroutine of the core. A turn processes the whole
-// inbox and sends one frame. Callers and the goroutine use the stays under a mutex. They may lock
-// the mutex of a Hold or of the inbox while they hold it, and that of the inbox while they hold
-// that of a Hold. No mutex is held while waiting.
+// inbox and sends one frame. Callers and the goroutine use the stays under mutexes, one for each
+// part of the keys, and never lock two of these at once. They may lock the mutex of a Hold or of
+// the inbox while they hold one, and that of the inbox while they hold that of a Hold. No mutex is
+// held while waiting.
 //
 // # Failure
 //
@@ -92,9 +93,10 @@
 //
 // A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, and
 // at most 8 MiB of keys in waiting calls. Calls that wait for stays do not count; package stay has
-// equal limits for them. Further calls fail with ErrOverloaded before they are sent. The client
-// sends no further requests while 1 MiB of its commands is unanswered. In one turn, the client
-// reads at most 64 MiB from its leader and 1 MiB from all other instances together.
+// equal limits for those of one part of the keys. Further calls fail with ErrOverloaded before they
+// are sent. The client sends no further requests while 1 MiB of its commands is unanswered. In one
+// turn, the client reads at most 64 MiB from its leader and 1 MiB from all other instances
+// together.
 //
 // # Refused alternative
 //

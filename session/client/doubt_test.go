@@ -182,8 +182,8 @@ func TestLossesInDoubt(t *testing.T) {
 		"resumed": func(b *bench, _ *Request) {
 			b.reply(b.to.ID, session.Reply{Kind: session.ReplyTaken, Session: b.core.session, Epoch: b.core.epoch, Number: 1})
 		},
-		"overdue":   func(b *bench, r *Request) { b.now = r.limit.until },
-		"idle":      func(b *bench, r *Request) { b.now = clock.Time(r.idle.until.Load()) },
+		"overdue":   func(b *bench, r *Request) { b.now = r.Terms.limit.until },
+		"idle":      func(b *bench, r *Request) { b.now = clock.Time(r.Terms.idle.until.Load()) },
 		"restarted": func(b *bench, _ *Request) { b.core.Rebind(b.now, []byte("me"), b.core.finder.targets) },
 		"stopped":   func(b *bench, _ *Request) { b.core.Stop() },
 		"grace": func(b *bench, _ *Request) {

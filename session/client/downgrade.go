@@ -42,16 +42,16 @@ func (h *Hold) Downgrade(ctx context.Context, modes []lockfsm.Mode) error {
 // DowngradeSoon is like Downgrade, and does not wait. It also applies to a hold in doubt.
 func (h *Hold) DowngradeSoon(modes []lockfsm.Mode) { _, _ = h.startDowngrade(modes) }
 
-func (h *Hold) startDowngrade(modes []lockfsm.Mode) (answer chan struct{}, err error) {
+func (h *Hold) startDowngrade(modes []lockfsm.Mode) (answer chan error, err error) {
 	if err := h.Err(); err != nil && err != ErrInJeopardy {
 		return nil, err
 	}
 	h.mu.Lock()
-	if h.lowered != nil || h.ended != nil && h.ended != ErrInJeopardy {
+	if ended := h.ended(); h.seldom().lowered != nil || ended != nil && ended != ErrInJeopardy {
 		defer h.mu.Unlock()
-		return h.slot, h.ended
+		return h.slot, ended
 	}
-	h.lowered, h.slot = &lowering{modes, h.req.Grant().Lowered(modes)}, make(chan struct{})
+	h.rarely().lowered, h.slot = &lowering{modes, h.req.Grant().Lowered(modes)}, make(chan error)
 	answer = h.slot
 	h.mu.Unlock()
 	if !h.client.post(input{kind: inputDowngrade, hold: h}) {
@@ -67,8 +67,8 @@ func (h *Hold) downgraded(err error) {
 	if h.released {
 		return // slot belongs to Release
 	}
-	if h.result = err; err != nil {
-		h.lowered = nil
+	if h.rare.result = err; err != nil { // startDowngrade has set rare
+		h.rare.lowered = nil
 	}
 	close(h.slot)
 }
@@ -78,8 +78,8 @@ func (h *Hold) answer() error {
 	_ = h.Err() // it notes an end by the clock
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended != nil {
-		return h.ended
+	if ended := h.ended(); ended != nil {
+		return ended
 	}
-	return h.result
+	return h.seldom().result
 }

@@ -17,6 +17,7 @@ type Request struct {
 	Key    string
 	Try    bool // the request must not wait for a holder
 	Sticky bool // the request is for a stay
+	asks   bool // a request with Try waits for the answer of a stay, or has waited
 	stage  stage
 	Terms  *Terms // nil means an exclusive lock of one key
 	Caller any    // not used by the core
@@ -24,11 +25,7 @@ type Request struct {
 	token lockfsm.Token
 	entry *entry // sent or to be sent; nil after the request's end
 	order uint64 // the request's place among the calls of this client
-	since clock.Time
-	limit *limit     // of a hold; nil means none
-	idle  *idle      // of a hold; nil means none
-	asked clock.Time // when a request with Try began to wait for the answer of a stay; zero means not
-	first entry      // saves an allocation
+	first entry  // saves an allocation
 }
 
 // tryWithout is how long a request with Try waits for a leader, or for the answer of a stay.
@@ -59,6 +56,8 @@ type Terms struct {
 	Upgrades bool
 	Inner    *Request // of an upgrade, a second owner; nil means none
 
+	limit     *limit         // of a hold; nil means none
+	idle      *idle          // of a hold; nil means none
 	beats     *beats         // of the hold; set before Acquire if Idle is
 	granted   *lockfsm.Grant // what a resumed hold includes; set before its grant is reported, and never changed
 	upgrade   *Request       // the upgrade of this hold that waits or is held
@@ -106,12 +105,37 @@ func (l *limited) Pop() any {
 // due returns when a hold in limited ends or is to be checked.
 func (r *Request) due() clock.Time {
 	switch {
-	case r.limit == nil:
-		return r.idle.next
-	case r.idle == nil:
-		return r.limit.until
+	case r.Terms.limit == nil:
+		return r.Terms.idle.next
+	case r.Terms.idle == nil:
+		return r.Terms.limit.until
 	}
-	return min(r.limit.until, r.idle.next)
+	return min(r.Terms.limit.until, r.Terms.idle.next)
+}
+
+// limit returns the longest duration of the hold of r, or nil.
+func (r *Request) limit() *limit {
+	if r.Terms == nil {
+		return nil
+	}
+	return r.Terms.limit
+}
+
+// idle returns what ends the hold of r without a beat, or nil.
+func (r *Request) idle() *idle {
+	if r.Terms == nil {
+		return nil
+	}
+	return r.Terms.idle
+}
+
+// limits returns the limits of the hold of r, or nil if it has none.
+func (r *Request) limits() *holdLimits {
+	limit, idle := r.limit(), r.idling().idle()
+	if limit == nil && idle == nil {
+		return nil
+	}
+	return &holdLimits{limit: limit, idle: idle, beats: r.Terms.beats}
 }
 
 func (r *Request) bytes() int {
@@ -267,6 +291,13 @@ const (
 	stageOver                       // the caller does not wait, and holds nothing
 )
 
+// detaches makes the hold be detached when the entry is freed. The reason lapsed may be empty.
+func (e *entry) detaches(lapsed string) {
+	if e.stays = true; lapsed != "" {
+		e.rarely().lapsed = lapsed
+	}
+}
+
 // named reports whether an Attach names the entry although it is being freed.
 func (e *entry) named() bool { return e.stays || e.doubted }
 
@@ -277,7 +308,6 @@ func (s stage) holds() bool { return s == stageHeld || s == stageDoubt }
 type entry struct {
 	number lockfsm.Number
 	req    *Request
-	order  uint64
 	// freeing means that the request is no longer wanted. A Release, Cancel or Detach is due or was
 	// sent, or the next Attach does not name the entry. An unsent entry never has freeing set.
 	freeing bool
@@ -292,12 +322,7 @@ type entry struct {
 	doubted bool
 	// open is the size of the entry's unanswered commands on this attachment, in bytes.
 	open int32
-	// lapsed is the reason why a detached hold has ended without a release by its holder.
-	lapsed string
-	// lowered is the epoch in which the downgrade of the hold was sent, and zero after its answer.
-	lowered lockfsm.Epoch
-	// left is the epoch of the Attach that did not name the entry.
-	left lockfsm.Epoch
+	more *moreOfEntry // nil until a field of it is set
 	// seen is the epoch in which the group last reported the entry's state.
 	seen lockfsm.Epoch
 	// asked is when the entry's last command was sent.
@@ -305,8 +330,34 @@ type entry struct {
 	prev, next *entry
 }
 
-// entryList is a doubly linked list in ascending order: unsent entries by order, sent entries by
-// number.
+// moreOfEntry has the fields of an entry that few entries need.
+type moreOfEntry struct {
+	// lapsed is the reason why a detached hold has ended without a release by its holder.
+	lapsed string
+	// lowered is the epoch in which the downgrade of the hold was sent, and zero after its answer.
+	lowered lockfsm.Epoch
+	// left is the epoch of the Attach that did not name the entry.
+	left lockfsm.Epoch
+}
+
+// seldom returns the rare fields of e to be read.
+func (e *entry) seldom() (m moreOfEntry) {
+	if e.more != nil {
+		m = *e.more
+	}
+	return m
+}
+
+// rarely returns the rare fields of e to be changed.
+func (e *entry) rarely() *moreOfEntry {
+	if e.more == nil {
+		e.more = &moreOfEntry{}
+	}
+	return e.more
+}
+
+// entryList is a doubly linked list in ascending order: unsent entries by the order of their
+// requests, sent entries by number.
 type entryList struct {
 	head, tail *entry
 	size       int
@@ -325,7 +376,7 @@ func (l *entryList) pushBack(e *entry) {
 
 func (l *entryList) insert(e *entry) {
 	at := l.head
-	for at != nil && at.order < e.order {
+	for at != nil && at.req.order < e.req.order {
 		at = at.next
 	}
 	if at == nil {
@@ -362,7 +413,7 @@ func (l *entryList) merge(entries []*entry) {
 	old := l.head
 	*l = entryList{}
 	for _, e := range entries {
-		for old != nil && old.order < e.order {
+		for old != nil && old.req.order < e.req.order {
 			next := old.next
 			l.pushBack(old)
 			old = next

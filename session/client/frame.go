@@ -91,7 +91,7 @@ func (c *Core) live(now clock.Time) []lockfsm.Range {
 	for e := c.sent.head; e != nil; e = e.next {
 		e.open, e.asked = 0, now
 		if e.freeing && !e.named() {
-			e.left = c.epoch
+			e.rarely().left = c.epoch
 			continue
 		}
 		if n := len(live); n > 0 && live[n-1].Last+1 == e.number {
@@ -152,11 +152,11 @@ func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
 	for _, l := range c.lowering {
 		e := l.entry
 		switch {
-		case e.lowered == c.epoch:
+		case e.seldom().lowered == c.epoch:
 		case len(f.commands) >= frameBytes:
 			return true
 		default:
-			e.lowered = c.epoch
+			e.rarely().lowered = c.epoch
 			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Downgrade, Modes: l.modes})
 		}
 	}
@@ -193,7 +193,7 @@ func (c *Core) due() bool { return len(c.frees) > 0 && c.linked() }
 func (e *entry) freed() lockfsm.Command {
 	switch {
 	case e.stays:
-		return lockfsm.Command{Kind: lockfsm.Detach, Value: []byte(e.lapsed)}
+		return lockfsm.Command{Kind: lockfsm.Detach, Value: []byte(e.seldom().lapsed)}
 	case e.req == nil:
 		return lockfsm.Command{Kind: lockfsm.Cancel} // the effect is that of Release, but the event log is clearer
 	}

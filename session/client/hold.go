@@ -18,41 +18,89 @@ import (
 // after the core has confirmed the hold, and after the deadline is published.
 type Hold struct {
 	client *Client
-	token  lockfsm.Token
-	limit  *limit // set before Acquire ends; nil means none
-	idle   *idle  // that of an upgrade is its hold's; set before Acquire ends; nil means none
-	beats  beats
+	limits *holdLimits // set before Acquire ends; nil means that only the lease limits the hold
 
 	// Exactly one of these two is set when Acquire ends. The request is owned by the client's
-	// goroutine, and others read only its Key, exported fields of its Terms, and its Grant.
+	// goroutine. Others read only its Key, exported fields of its Terms, its Grant, and its token,
+	// which is set before Acquire ends.
 	req  *Request
 	pass *Pass
 
-	// slot signals the end of Acquire and later of Release, and is then from the client's pool.
-	// Between them, closing it signals the end of Downgrade.
-	slot   chan struct{}
-	result error // what the call returns whose end slot signals; set before the signal
+	// slot passes the result of Acquire and later that of Release, and is then from the client's
+	// pool. Between them, closing it signals the end of Downgrade.
+	slot chan error
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
-	over     atomic.Bool
-	mu       sync.Mutex // guards the following fields except lost; never held while waiting
-	sharers  int32      // further callers that wait on slot; some may have stopped waiting
-	ended    error      // ErrInJeopardy, which is not final, while the hold is in doubt
-	until    clock.Time // when the hold was lost, or its last doubt began; zero if released
-	done     chan struct{}
-	parts    *Part         // the newest of a list; see Share
-	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
-	lowered  *lowering     // set if a downgrade has begun and was not refused
+	mu       sync.Mutex  // guards the following fields except over; never held while waiting
+	over     atomic.Bool // the hold has ended, or is in doubt; see ended
 	isWanted bool
 	released bool
 	settled  bool
+	done     chan struct{}
+	rare     *rare // nil until a field of it is set
+}
 
-	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
+// rare has the fields of a hold that few holds need. Hold.mu guards it.
+type rare struct {
+	reason  error             // of the loss; ErrInJeopardy, which is not final, while the hold is in doubt
+	until   clock.Time        // when the hold was lost, or its last doubt began; zero if released
+	result  error             // of Release, or of Downgrade before
+	sharers int32             // further callers that wait on slot; some may have stopped waiting
+	parts   *Part             // the newest of a list; see Share
+	wanted  chan struct{}     // nil until Wanted is called; closed when another request waits
+	lowered *lowering         // set if a downgrade has begun and was not refused
+	lost    func(Loss, error) // set by OnLoss; not changed while the hold is in use
+}
+
+// ended returns why the hold has ended or is in doubt, or nil. The caller holds mu.
+func (h *Hold) ended() error {
+	switch {
+	case !h.over.Load():
+		return nil
+	case h.rare != nil && h.rare.reason != nil:
+		return h.rare.reason
+	}
+	return ErrReleased
+}
+
+// seldom returns the rare fields to be read. The caller holds mu.
+func (h *Hold) seldom() (r rare) {
+	if h.rare != nil {
+		r = *h.rare
+	}
+	return r
+}
+
+// rarely returns the rare fields to be changed. The caller holds mu.
+func (h *Hold) rarely() *rare {
+	if h.rare == nil {
+		h.rare = &rare{}
+	}
+	return h.rare
+}
+
+func (h *Hold) limit() *limit {
+	if h.limits == nil {
+		return nil
+	}
+	return h.limits.limit
+}
+
+func (h *Hold) idle() *idle {
+	if h.limits == nil {
+		return nil
+	}
+	return h.limits.idle
 }
 
 // Token returns the fencing token, also after the hold has ended.
-func (h *Hold) Token() lockfsm.Token { return h.token }
+func (h *Hold) Token() lockfsm.Token {
+	if h.pass != nil {
+		return h.pass.Token()
+	}
+	return h.req.token
+}
 
 // Grant returns what the hold includes. From the beginning of a downgrade on, it has the new
 // modes. Values of SetValue are not considered, unless the hold was resumed since.
@@ -103,7 +151,11 @@ func (h *Hold) Idle() time.Duration {
 
 // Beat records that the work under the hold moves; see Terms.Idle. It is one atomic addition. It
 // has no effect on a hold that has ended, or on the hold that an upgrade h belongs to.
-func (h *Hold) Beat() { h.beats.n.Add(1) }
+func (h *Hold) Beat() {
+	if h.limits != nil && h.limits.beats != nil {
+		h.limits.beats.n.Add(1)
+	}
+}
 
 // Upgradable reports whether the hold is upgradable.
 func (h *Hold) Upgradable() bool {
@@ -117,7 +169,7 @@ func (h *Hold) Lowered() bool { return h.lowersTo() != nil }
 func (h *Hold) lowersTo() *lowering {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.lowered
+	return h.seldom().lowered
 }
 
 // Passed reports whether the hold is a pass of a stay.
@@ -146,10 +198,10 @@ func (h *Hold) Err() error {
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
-	if ends := h.limit.time(); ends != 0 && ends.Before(deadline) {
+	if ends := h.limit().time(); ends != 0 && ends.Before(deadline) {
 		deadline, reason, why = ends, OverdueError{}, LossOverdue
 	}
-	if ends := h.idle.end(now); ends != 0 && ends.Before(deadline) {
+	if ends := h.idle().end(now); ends != 0 && ends.Before(deadline) {
 		deadline, reason, why = ends, IdleError{}, LossIdle
 	}
 	expired := !now.Before(deadline)
@@ -162,7 +214,7 @@ func (h *Hold) Err() error {
 	if why == LossLease && h.Grace() > 0 {
 		return h.expired(now)
 	}
-	if why == LossOverdue && !h.limit.passes() {
+	if why == LossOverdue && !h.limit().passes() {
 		return h.Err() // another handle of the hold has no such limit; see Share
 	}
 	// End the hold before the client's goroutine publishes a later deadline. The lock is freed even
@@ -179,7 +231,7 @@ func (h *Hold) Err() error {
 // reason returns why the hold has ended or is in doubt.
 func (h *Hold) reason(now clock.Time) error {
 	h.mu.Lock()
-	ended := h.ended
+	ended := h.ended()
 	h.mu.Unlock()
 	switch ended {
 	case nil:
@@ -195,42 +247,42 @@ func (h *Hold) reason(now clock.Time) error {
 // the hold.
 func (h *Hold) expired(now clock.Time) error {
 	h.mu.Lock()
-	deadline := clock.Time(h.client.deadline.Load()) // before h.ended; see Err
-	if h.ended == nil && now.Before(deadline) {
+	deadline := clock.Time(h.client.deadline.Load()) // before ended; see Err
+	if h.ended() == nil && now.Before(deadline) {
 		h.mu.Unlock()
 		return h.Err() // the client has renewed the lease since Err read the deadline
 	}
 	defer h.mu.Unlock()
-	if h.ended == nil {
+	if h.ended() == nil {
 		_ = h.endIn(ErrInJeopardy, LossLease, deadline)
 		h.client.post(input{kind: inputDoubt, hold: h})
 	}
-	if h.ended != ErrInJeopardy {
-		return h.ended
+	if ended := h.ended(); ended != ErrInJeopardy {
+		return ended
 	}
-	idle := h.idle.end(now)
-	switch limit := h.limit.time(); {
+	idle := h.idle().end(now)
+	switch limit := h.limit().time(); {
 	case idle != 0 && (limit == 0 || idle.Before(limit)):
 		_ = h.endIn(IdleError{}, LossIdle, idle)
-	case limit != 0 && !now.Before(limit) && h.limit.passes():
-		_ = h.endIn(OverdueError{}, LossOverdue, h.limit.until)
-	case !now.Before(h.until.Add(h.Grace())):
-		_ = h.endIn(ErrLost, LossLease, h.until)
+	case limit != 0 && !now.Before(limit) && h.limit().passes():
+		_ = h.endIn(OverdueError{}, LossOverdue, limit)
+	case !now.Before(h.rare.until.Add(h.Grace())): // a doubt has set it
+		_ = h.endIn(ErrLost, LossLease, h.rare.until)
 	default:
 		return ErrInJeopardy
 	}
 	h.client.post(input{kind: inputExpired, hold: h})
-	return h.ended
+	return h.ended()
 }
 
 // doubted returns when the present doubt began, or zero.
 func (h *Hold) doubted() clock.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended != ErrInJeopardy {
+	if h.ended() != ErrInJeopardy {
 		return 0
 	}
-	return h.until
+	return h.rare.until
 }
 
 // good ends the doubt. The client must have published the deadline of the renewal that confirms the
@@ -238,14 +290,14 @@ func (h *Hold) doubted() clock.Time {
 func (h *Hold) good() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended != ErrInJeopardy {
+	if h.ended() != ErrInJeopardy {
 		return // released, or ended by Err, which has read a later clock
 	}
-	h.ended, h.until = nil, 0
+	h.rare.reason, h.rare.until = nil, 0
 	h.renewAll()
 	h.over.Store(false)
-	if h.lost != nil {
-		h.lost(LossLease, nil)
+	if h.rare.lost != nil {
+		h.rare.lost(LossLease, nil)
 	}
 }
 
@@ -256,7 +308,7 @@ func (h *Hold) good() {
 func (h *Hold) Until() clock.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.until
+	return h.seldom().until
 }
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
@@ -264,7 +316,7 @@ func (h *Hold) Until() clock.Time {
 // when the hold is good again. The function must not block, or use the hold or its client. It may
 // run before AcquireInto returns, even if AcquireInto returns an error. OnLoss must be called
 // before AcquireInto.
-func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
+func (h *Hold) OnLoss(f func(why Loss, err error)) { h.rarely().lost = f }
 
 // Behind returns the holder that the request met when it was applied. Nil means that there was no
 // holder, or that the holder is unknown. Behind may be called while AcquireInto runs.
@@ -281,19 +333,28 @@ func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 
 // endIn is like end, but the caller holds mu.
 func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
-	doubted := h.ended == ErrInJeopardy
-	if h.ended == nil || doubted && reason != ErrInJeopardy {
-		h.ended = reason
-		if !doubted {
-			h.until = until
-			h.over.Store(true)
-			h.shutAll()
-		}
-		if h.lost != nil && reason != ErrReleased {
-			h.lost(loss, reason)
-		}
+	before := h.ended()
+	doubted := before == ErrInJeopardy
+	if before != nil && (!doubted || reason == ErrInJeopardy) {
+		return before
 	}
-	return h.ended
+	switch {
+	case reason != ErrReleased:
+		h.rarely().reason = reason
+	case doubted:
+		h.rare.reason = nil
+	}
+	if !doubted {
+		if reason != ErrReleased {
+			h.rare.until = until
+		}
+		h.over.Store(true)
+		h.shutAll()
+	}
+	if reason != ErrReleased && h.rare.lost != nil {
+		h.rare.lost(loss, reason)
+	}
+	return reason
 }
 
 // Done returns a channel that is closed when the lock is no longer held, or is in doubt. After a
@@ -302,7 +363,7 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 func (h *Hold) Done() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return opened(&h.done, h.ended != nil)
+	return opened(&h.done, h.over.Load())
 }
 
 // Wanted returns a channel that is closed when another request waits for the lock. The leader
@@ -310,20 +371,14 @@ func (h *Hold) Done() <-chan struct{} {
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.wanted == nil {
-		h.wanted = make(chan struct{})
-		if h.isWanted {
-			close(h.wanted)
-		}
-	}
-	return h.wanted
+	return opened(&h.rarely().wanted, h.isWanted)
 }
 
 func (h *Hold) want() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.isWanted && h.wanted != nil {
-		close(h.wanted)
+	if !h.isWanted {
+		shut(h.seldom().wanted)
 	}
 	h.isWanted = true
 }
@@ -331,13 +386,16 @@ func (h *Hold) want() {
 // settle ends the wait of Release with a result. It is called once.
 func (h *Hold) settle(err error) {
 	h.mu.Lock()
-	h.result, h.settled = err, true
-	if err == nil {
-		h.until = 0 // if it was in doubt, it was held
+	h.settled = true
+	if err != nil || h.rare != nil {
+		h.rarely().result = err
+	}
+	if err == nil && h.rare != nil {
+		h.rare.until = 0 // if it was in doubt, it was held
 	}
 	answer := h.slot
 	h.mu.Unlock()
-	answer <- struct{}{}
+	answer <- err
 }
 
 // ContextError returns the reason why ctx has ended. The error matches both ctx.Err and the cause

@@ -101,12 +101,12 @@ func TestAnEndThatErrHasFoundStands(t *testing.T) {
 	b := newBench(t)
 	b.attach()
 	r := b.holdWith(Terms{Idle: time.Second, Delay: time.Minute})
-	until := r.idle.until.Load()
+	until := r.Terms.idle.until.Load()
 	b.now = clock.Time(until)
 	r.Terms.beats.n.Add(1)
 	b.turn()
 	b.quiet()
-	r.idle.ended.Store(until)
+	r.Terms.idle.ended.Store(until)
 	b.core.Cancel(b.now, r)
 	b.turn()
 	b.outcome(r, OutcomeLost, IdleError{})
@@ -124,7 +124,7 @@ func TestABeatInAPauseCounts(t *testing.T) {
 	b.attach()
 	r := b.holdWith(Terms{Idle: time.Second})
 	for range 3 {
-		b.now = r.idle.next
+		b.now = r.Terms.idle.next
 		r.Terms.beats.n.Add(1)
 		b.turn() // reads the counter 3/4 of a second late
 		b.quiet()

@@ -26,7 +26,7 @@ type idleHolds struct {
 
 // add adds the hold of a request that was granted, unless it has ended in the same turn.
 func (i *idleHolds) add(r *Request) {
-	if r.idle == nil || !r.stage.holds() {
+	if r.idle() == nil || !r.stage.holds() {
 		return
 	}
 	g := r.Grant()
@@ -35,16 +35,16 @@ func (i *idleHolds) add(r *Request) {
 	if i.all == nil {
 		i.all = map[*idle]IdleHold{}
 	}
-	i.all[r.idle] = IdleHold{Key: g.Key, Token: r.token, Longest: r.idle.longest}
+	i.all[r.idle()] = IdleHold{Key: g.Key, Token: r.token, Longest: r.Terms.Idle}
 }
 
 func (i *idleHolds) remove(r *Request) {
-	if r.idle == nil {
+	if r.idle() == nil {
 		return
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.all, r.idle)
+	delete(i.all, r.idle())
 }
 
 // list describes the holds at the time now, also those in doubt, in no order.

@@ -3,22 +3,46 @@ package client
 import (
 	"bytes"
 	"context"
+	"hash/maphash"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
-// kept is the shell of the stays. Callers and the client's goroutine use them under mu, which is
-// never held while waiting. A pass is granted under mu, after a reading of the clock, and its loss
-// is marked under mu before a later deadline is published. So a renewal cannot make a lost pass
-// valid again.
+// kept is the shell of a part of the stays. Callers and the client's goroutine use them under mu,
+// which is never held while waiting. A pass is granted under mu, after a reading of the clock, and
+// its loss is marked under mu before a later deadline is published. So a renewal cannot make a lost
+// pass valid again.
 type kept struct {
 	mu    sync.Mutex
 	stays *stay.Set
-	used  atomic.Bool // there was a sticky call
+	_     [128 - 16]byte // processors that use different parts must not share a cache line
+}
+
+// The stays of a client are in several parts, so that few callers wait for each other. Each key
+// belongs to one part. A part may have its share of Config.Stays, so a small limit makes one part.
+const (
+	keptParts = 16
+	leastPart = 64 // stays
+)
+
+func newKept(config *Config) []*kept {
+	n := min(max(config.Stays/leastPart, 1), keptParts)
+	all := make([]*kept, n)
+	for i := range all {
+		all[i] = &kept{stays: stay.NewSet(config.Stays/n, config.StayIdle)}
+	}
+	return all
+}
+
+// keptOf returns the part of the stays to which a key belongs.
+func (c *Client) keptOf(key string) *kept {
+	if len(c.kept) == 1 {
+		return c.kept[0]
+	}
+	return c.kept[maphash.String(c.seed, key)%uint64(len(c.kept))]
 }
 
 // window must be called under kept.mu.
@@ -69,14 +93,13 @@ func (c *Client) AcquireKept(ctx context.Context, h *Hold, p *Pass) error {
 }
 
 func (c *Client) lockKept(h *Hold) stay.Answer {
-	k := &c.kept
-	if !k.used.Load() {
-		k.used.Store(true)
+	if !c.keeps.Load() {
+		c.keeps.Store(true)
 	}
+	k := c.keptOf(h.pass.Key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	answer := k.stays.Lock(c.window(), &h.pass.Caller)
-	h.token = h.pass.Token()
 	if answer == stay.Waits {
 		h.slot = c.slot()
 	}
@@ -87,12 +110,12 @@ func (c *Client) lockKept(h *Hold) stay.Answer {
 // waitKept waits for the news of a pass. It returns referred true if the caller must ask the group.
 func (c *Client) waitKept(ctx context.Context, h *Hold, p *Pass) (referred bool, err error) {
 	select {
-	case <-h.slot:
+	case err := <-h.slot:
 		c.slots.Put(h.slot)
-		return h.pass == nil, h.result
+		return h.pass == nil, err
 	case <-ctx.Done():
 	}
-	k := &c.kept
+	k := c.keptOf(p.Key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.stays.Cancel(c.window(), &p.Caller)
@@ -104,7 +127,7 @@ func (c *Client) waitKept(ctx context.Context, h *Hold, p *Pass) (referred bool,
 func (c *Client) heldHere(h *Hold) *HeldError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := &HeldError{Key: h.pass.Key, Session: c.status.Session, Record: bytes.Clone(c.record), Token: h.token}
+	err := &HeldError{Key: h.pass.Key, Session: c.status.Session, Record: bytes.Clone(c.record), Token: h.pass.Token()}
 	h.ahead.Store(err)
 	return err
 }
@@ -112,7 +135,7 @@ func (c *Client) heldHere(h *Hold) *HeldError {
 // unlockKept ends a pass. The reading of the clock decides whether the lock was held until now. If
 // lapsed is not empty, the group records the pass as expired, with this reason.
 func (c *Client) unlockKept(h *Hold, lapsed string) error {
-	k := &c.kept
+	k := c.keptOf(h.pass.Key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w := c.window()
@@ -136,21 +159,26 @@ func (c *Client) unlockKept(h *Hold, lapsed string) error {
 
 // yield must be called before a request is sent to the group.
 func (c *Client) yield(r *Request) {
-	k := &c.kept
-	if !k.used.Load() {
+	if !c.keeps.Load() {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	r.Before(k.stays)
-	k.stays.Carry(posting{c})
+	do := func(key string, f func(*stay.Set)) {
+		k := c.keptOf(key)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		f(k.stays)
+		k.stays.Carry(posting{c})
+	}
+	r.before(func(key string) { do(key, func(s *stay.Set) { s.Yield(key) }) },
+		func(q *stay.Request) { do(q.Key, func(s *stay.Set) { s.Nested(q) }) })
 }
 
 // stayOf returns the request of the stay of a pass.
 func (c *Client) stayOf(p *Pass) *Request {
-	c.kept.mu.Lock()
-	defer c.kept.mu.Unlock()
-	if q := c.kept.stays.Request(&p.Caller); q != nil {
+	k := c.keptOf(p.Key)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if q := k.stays.Request(&p.Caller); q != nil {
 		return q.Of.(*Request)
 	}
 	return p.Request()
@@ -172,8 +200,7 @@ func (c posting) Tell(n *stay.News) {
 	h := n.Caller.Caller.(*Hold)
 	switch n.Kind {
 	case stay.Granted:
-		h.token = n.Caller.Token()
-		h.slot <- struct{}{}
+		h.slot <- nil
 	case stay.Wanted:
 		if h.pass.Notice {
 			h.want()
@@ -182,10 +209,9 @@ func (c posting) Tell(n *stay.News) {
 		h.ahead.Store(n.Info.(*HeldError))
 	case stay.Referred:
 		h.pass = nil
-		h.slot <- struct{}{}
+		h.slot <- nil
 	case stay.Failed:
-		h.result = n.Err
-		h.slot <- struct{}{}
+		h.slot <- n.Err
 	case stay.Lost:
 		h.end(n.Err, n.Info.(Loss), c.lostAt())
 	}
@@ -210,30 +236,44 @@ func (c direct) Do(command *stay.Command) error {
 }
 
 func (c *Client) keptDo(f func(*stay.Set)) {
-	k := &c.kept
+	for _, k := range c.kept {
+		k.do(f, direct{posting{c}})
+	}
+}
+
+func (k *kept) do(f func(*stay.Set), o stay.Outlets) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(k.stays)
-	k.stays.Carry(direct{posting{c}})
+	k.stays.Carry(o)
 }
 
-// keptSays is like keptDo, during the output of the core.
-func (c *Client) keptSays(f func(*stay.Set, stay.Window)) {
-	k := &c.kept
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	f(k.stays, c.window())
-	k.stays.Carry(posting{c})
+// keptTurn begins a turn of the stays.
+func (c *Client) keptTurn(now clock.Time) {
+	if c.had = (stay.Counts{}); c.keeps.Load() {
+		c.keptDo(func(s *stay.Set) { s.Tick(now); c.had = c.had.Plus(s.Counts()) })
+	}
+}
+
+// keptRenewed is called when the lease was renewed, during the output of the core.
+func (c *Client) keptRenewed() {
+	for _, k := range c.kept {
+		k.do(func(s *stay.Set) { s.Renewed(c.window()) }, posting{c})
+	}
 }
 
 // counted replaces the counts of a status of the core. The callers of stays count, and the requests
 // of stays do not. The core may not have taken the newest commands, so the counts may be wrong
 // until its next turn.
 func (c *Client) counted(s Status) Status {
-	c.kept.mu.Lock()
-	defer c.kept.mu.Unlock()
-	s.Stays = c.kept.stays.Totals
-	return s.counted(c.kept.stays.Counts())
+	var n stay.Counts
+	s.Stays = stay.Totals{}
+	for _, k := range c.kept {
+		k.mu.Lock()
+		s.Stays, n = s.Stays.Plus(k.stays.Totals), n.Plus(k.stays.Counts())
+		k.mu.Unlock()
+	}
+	return s.counted(n)
 }
 
 func (s Status) counted(n stay.Counts) Status {
@@ -247,20 +287,30 @@ func (s Status) counted(n stay.Counts) Status {
 
 // heldKeys returns keys that callers hold, for an error text.
 func (c *Client) heldKeys() []string {
-	c.kept.mu.Lock()
-	defer c.kept.mu.Unlock()
 	return c.core.heldKeys(func(r *Request) bool {
 		q := r.stay()
-		return q != nil && c.kept.stays.IsFree(q)
+		if q == nil {
+			return false
+		}
+		k := c.keptOf(q.Key)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.stays.IsFree(q)
 	})
 }
 
 func (c *Client) next() clock.Time {
 	next := c.core.Next()
-	c.kept.mu.Lock()
-	defer c.kept.mu.Unlock()
-	if t := c.kept.stays.Next(c.now); t != 0 && (next == 0 || t.Before(next)) {
-		next = t
+	if !c.keeps.Load() {
+		return next
+	}
+	for _, k := range c.kept {
+		k.mu.Lock()
+		t := k.stays.Next(c.now)
+		k.mu.Unlock()
+		if t != 0 && (next == 0 || t.Before(next)) {
+			next = t
+		}
 	}
 	return next
 }

@@ -75,7 +75,7 @@ func (w *world) kept(c nodeid.ID, key string) {
 	h := w.sticky(c, key)
 	w.unlock(h)
 	synctest.Wait()
-	if n := w.clients[c].kept.stays.Counts(); n.Granted == n.Inside || h.pass == nil {
+	if n := w.clients[c].kept[0].stays.Counts(); n.Granted == n.Inside || h.pass == nil {
 		w.t.Fatal("the lock is not kept")
 	}
 }
@@ -148,12 +148,13 @@ func TestKeptSecondLockSendsNoFrame(t *testing.T) {
 
 // ofOneStay returns a client without a goroutine, which keeps the key x.
 func ofOneStay() *Client {
-	c := &Client{config: Config{Clock: clock.Monotonic()}, kept: kept{stays: stay.NewSet(10, time.Hour)},
+	c := &Client{config: Config{Clock: clock.Monotonic()}, kept: []*kept{{stays: stay.NewSet(10, time.Hour)}},
 		wake: make(chan struct{}, 1)}
 	for _, t := range []*atomic.Int64{&c.deadline, &c.safe, &c.ttl} {
 		t.Store(1 << 62)
 	}
-	l, s := &stay.Caller{Key: "x", Caller: &Hold{client: c, slot: make(chan struct{}, 1)}}, c.kept.stays
+	l, s := &stay.Caller{Key: "x", Caller: &Hold{client: c, slot: make(chan error, 1)}}, c.kept[0].stays
+	c.keeps.Store(true)
 	s.Lock(c.window(), l)
 	s.Carry(posting{c})
 	s.Granted(c.window(), c.inbox[0].stay.Request, 1, 1<<62)
@@ -164,7 +165,7 @@ func ofOneStay() *Client {
 
 func (c *Client) keepsNothing(t *testing.T) {
 	t.Helper()
-	s := c.kept.stays
+	s := c.kept[0].stays
 	if s.Counts() != (stay.Counts{}) || s.Next(c.now) != 0 || len(c.core.asking) > 0 ||
 		len(c.core.answers) > 0 {
 		t.Errorf("left: %+v, %d asking, %d answers", s, len(c.core.asking), len(c.core.answers))
@@ -362,7 +363,7 @@ func TestKeptLossIsToldWithoutFreeStays(t *testing.T) {
 	for _, inUse := range []int{0, 1} {
 		keeping(t, func(w *world) {
 			c, held := w.clients[kept100], -1
-			c.kept.stays.Idle = time.Hour
+			c.kept[0].stays.Idle = time.Hour
 			w.kept(kept100, "x")
 			if inUse == 1 {
 				defer w.sticky(kept100, "x").ReleaseSoon()
@@ -389,7 +390,7 @@ func TestKeptLossIsToldWithoutFreeStays(t *testing.T) {
 // TestKeptNothingInJeopardy checks that callers wait until the lease is renewed.
 func TestKeptNothingInJeopardy(t *testing.T) {
 	keeping(t, func(w *world) {
-		w.clients[kept100].kept.stays.Idle = time.Hour
+		w.clients[kept100].kept[0].stays.Idle = time.Hour
 		w.kept(kept100, "x")
 		w.elect(nodeidtest.ID(0))
 		time.Sleep(worldTTL / 3 * 2)

@@ -33,3 +33,10 @@ func (l *limit) passes() bool {
 }
 
 func (l *limit) lift() bool { return l == nil || l.ended.CompareAndSwap(0, limitLifted) }
+
+// holdLimits are the ends of a hold beside that of its lease. Its fields may be nil.
+type holdLimits struct {
+	limit *limit
+	idle  *idle // that of an upgrade is its hold's
+	beats *beats
+}

@@ -34,10 +34,10 @@ func TestHoldsEndByThemselves(t *testing.T) {
 				}
 			}
 			for _, q := range all {
-				if q.stage == stageHeld && q.limit != nil && !b.now.Before(q.limit.until) {
-					t.Fatalf("seed %d: a hold goes on %v after its end", seed, b.now.Sub(q.limit.until))
+				if q.stage == stageHeld && q.Terms.limit != nil && !b.now.Before(q.Terms.limit.until) {
+					t.Fatalf("seed %d: a hold goes on %v after its end", seed, b.now.Sub(q.Terms.limit.until))
 				}
-				if q.stage == stageOver && q.limit == nil {
+				if q.stage == stageOver && q.Terms.limit == nil {
 					t.Fatalf("seed %d: a hold without an end has ended", seed)
 				}
 			}
@@ -50,13 +50,13 @@ func TestHoldsEndByThemselves(t *testing.T) {
 			b.reply(b.to.ID, b.state(n, lockfsm.Granted, lockfsm.Token(1000+n)))
 			all = append(all, q)
 			look()
-			if gone := all[r.IntN(len(all))]; gone.stage == stageHeld && gone.limit != nil && r.IntN(3) == 0 {
+			if gone := all[r.IntN(len(all))]; gone.stage == stageHeld && gone.Terms.limit != nil && r.IntN(3) == 0 {
 				b.core.Release(b.now, gone)
 				released++
 			}
 			next := b.core.Next()
 			if b.advance(time.Duration(r.IntN(60)) * time.Millisecond); len(b.core.limited) > 0 &&
-				next.After(b.core.limited[0].limit.until) {
+				next.After(b.core.limited[0].Terms.limit.until) {
 				t.Fatalf("seed %d: the next turn is due only at %v", seed, next)
 			}
 			look()

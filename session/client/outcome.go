@@ -45,7 +45,7 @@ type Outcome struct {
 // Acquire begins a request. A later Flush returns its outcome.
 func (c *Core) Acquire(now clock.Time, r *Request) {
 	c.begin(now)
-	r.stage, r.since = stageWaiting, now
+	r.stage = stageWaiting
 	c.counts.waiting++
 	c.counts.keyBytes += r.bytes()
 	if r.Try {
@@ -69,7 +69,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	default:
 		c.order++
 		r.order = c.order
-		r.first = entry{req: r, order: r.order}
+		r.first = entry{req: r}
 		r.entry = &r.first
 		c.unsent.pushBack(r.entry)
 		if r.upgrades() {
@@ -94,21 +94,22 @@ func (c *Core) begin(now clock.Time) {
 func (c *Core) endLimited(by, now clock.Time) {
 	for len(c.limited) > 0 && !by.Before(c.limited[0].due()) {
 		r := c.limited[0]
-		ends := r.idle.end(by)
-		switch overdue := r.limit != nil && !by.Before(r.limit.until); {
-		case overdue && (ends == 0 || !ends.Before(r.limit.until)):
-			if r.limit.passes() {
+		limit, idle := r.Terms.limit, r.Terms.idle
+		ends := idle.end(by)
+		switch overdue := limit != nil && !by.Before(limit.until); {
+		case overdue && (ends == 0 || !ends.Before(limit.until)):
+			if limit.passes() {
 				c.overdue(r)
 				break
 			}
 			c.unlimit(r) // Hold.Share has lifted it
-			if r.limit = nil; r.idle != nil {
+			if r.Terms.limit = nil; idle != nil {
 				heap.Push(&c.limited, r)
 			}
 		case ends != 0:
 			c.idled(r)
 		default:
-			r.idle.check(now)
+			idle.check(now)
 			heap.Fix(&c.limited, r.Terms.place)
 		}
 	}
@@ -124,7 +125,7 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	case stageWaiting:
 		c.leave(r)
 	case stageHeld, stageDoubt:
-		if hold := r.idling(); hold.idle != nil && hold.idle.ended.Load() != 0 {
+		if hold := r.idling(); hold.idle() != nil && hold.idle().ended.Load() != 0 {
 			c.idled(hold) // Hold.Err has found it
 			return
 		}
@@ -157,7 +158,7 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage.holds() {
-		r.entry.stays, r.entry.lapsed = true, lapsed
+		r.entry.detaches(lapsed)
 	}
 	return c.Release(now, r)
 }
@@ -270,16 +271,16 @@ func (c *Core) grant(now clock.Time, e *entry, reply *session.Reply) {
 	}
 	c.counts.held++
 	if until := r.ends(now); until != 0 {
-		r.limit = &limit{until: until}
+		r.Terms.limit = &limit{until: until}
 	}
 	if r.Terms != nil && r.Terms.Idle > 0 {
-		r.idle = newIdle(now, r.Terms.Idle, r.Terms.beats)
+		r.Terms.idle = newIdle(now, r.Terms.Idle, r.Terms.beats)
 	}
-	if r.limit != nil || r.idle != nil {
+	if r.isLimited() {
 		heap.Push(&c.limited, r)
 	}
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Last: reply.Last,
-		Until: r.limit.time()})
+		Until: r.limit().time()})
 }
 
 const maxHeldKeys = 10
@@ -319,13 +320,16 @@ func (r *Request) ends(now clock.Time) clock.Time {
 	case r.Terms == nil || r.Terms.Longest == 0:
 		return 0
 	case r.upgrades():
-		return r.Terms.Under.limit.time()
+		return r.Terms.Under.limit().time()
 	}
 	return now.Add(r.Terms.Longest)
 }
 
+// isLimited reports whether the hold of r was put into limited.
+func (r *Request) isLimited() bool { return r.limit() != nil || r.idle() != nil }
+
 func (c *Core) unlimit(r *Request) {
-	if (r.limit != nil || r.idle != nil) && r.Terms.place >= 0 {
+	if r.isLimited() && r.Terms.place >= 0 {
 		heap.Remove(&c.limited, r.Terms.place)
 	}
 }
@@ -343,14 +347,14 @@ func (c *Core) lapse(r *Request, err error, why Loss, reason string) {
 	e := r.entry
 	c.loseBy(r, err, why)
 	e.req = nil
-	e.stays, e.lapsed = true, reason
+	e.detaches(reason)
 	c.free(e)
 }
 
 // requeue makes a waiting request unsent again, at its old place. The caller must free or drop the
 // old entry.
 func (c *Core) requeue(r *Request) {
-	r.entry = &entry{req: r, order: r.order}
+	r.entry = &entry{req: r}
 	c.unsent.insert(r.entry)
 }
 
@@ -490,7 +494,7 @@ func (c *Core) forgetSession(releasing error, end SessionEnd) {
 			}
 			switch r.stage {
 			case stageWaiting:
-				r.entry = &entry{req: r, order: r.order}
+				r.entry = &entry{req: r}
 				again = append(again, r.entry)
 			case stageHeld, stageDoubt:
 				c.lose(r, end.loss())
@@ -507,7 +511,7 @@ func (c *Core) forgetSession(releasing error, end SessionEnd) {
 }
 
 func (c *Core) askAgain(again []*entry) {
-	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.req.order, b.req.order) })
 	c.unsent.merge(again)
 }
 

@@ -17,16 +17,16 @@ type Part struct {
 // the first handle at the time until, for the reason why. Zero means that it need not. Share
 // reports false if the hold has already reached its limit. Only the first call returns a part.
 func (h *Hold) Share() (first *Part, until clock.Time, why string, ok bool) {
-	if until = h.limit.time(); until == 0 {
+	if until = h.limit().time(); until == 0 {
 		return nil, 0, "", true
 	}
-	if !h.limit.lift() {
+	if !h.limit().lift() {
 		return nil, 0, "", false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first = &Part{hold: h, next: h.parts, done: h.done}
-	h.done, h.parts = nil, first
+	first = &Part{hold: h, next: h.seldom().parts, done: h.done}
+	h.done, h.rarely().parts = nil, first
 	return first, until, h.req.overdue(), true
 }
 
@@ -34,22 +34,23 @@ func (h *Hold) Share() (first *Part, until clock.Time, why string, ok bool) {
 func (h *Hold) Part() *Part {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.parts = &Part{hold: h, next: h.parts}
-	return h.parts
+	r := h.rarely()
+	r.parts = &Part{hold: h, next: r.parts}
+	return r.parts
 }
 
 // Done is [Hold.Done], except that the channel is also closed by End.
 func (p *Part) Done() <-chan struct{} {
 	p.hold.mu.Lock()
 	defer p.hold.mu.Unlock()
-	return opened(&p.done, p.over || p.hold.ended != nil)
+	return opened(&p.done, p.over || p.hold.over.Load())
 }
 
 // End closes the channel of Done, which stays closed.
 func (p *Part) End() {
 	p.hold.mu.Lock()
 	defer p.hold.mu.Unlock()
-	if p.over = true; p.hold.ended == nil {
+	if p.over = true; !p.hold.over.Load() {
 		shut(p.done)
 	}
 }
@@ -74,7 +75,10 @@ func shut(done chan struct{}) {
 // shutAll closes the channels of Done when the hold ends or a doubt begins. The caller holds mu.
 func (h *Hold) shutAll() {
 	shut(h.done)
-	for p := h.parts; p != nil; p = p.next {
+	if h.rare == nil {
+		return
+	}
+	for p := h.rare.parts; p != nil; p = p.next {
 		if !p.over {
 			shut(p.done)
 		}
@@ -84,7 +88,7 @@ func (h *Hold) shutAll() {
 // renewAll makes the next calls of Done return new channels. The caller holds mu.
 func (h *Hold) renewAll() {
 	h.done = nil
-	for p := h.parts; p != nil; p = p.next {
+	for p := h.seldom().parts; p != nil; p = p.next {
 		if !p.over {
 			p.done = nil
 		}

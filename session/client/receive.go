@@ -149,7 +149,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	for e := c.sent.head; e != nil && e.number < c.firstNew; {
 		next := e.next
 		switch {
-		case e.freeing && (e.left == c.epoch || e.named() && e.seen != c.epoch):
+		case e.freeing && (e.seldom().left == c.epoch || e.named() && e.seen != c.epoch):
 			c.drop(e, nil)
 		case e.freeing && e.named() && !e.due && e.open == 0: // its command was sent before this attachment
 			e.due = true
@@ -158,7 +158,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 			if e.req.stage.holds() {
 				c.loseUnnamed(e.req)
 			} else {
-				e.req.entry = &entry{req: e.req, order: e.order}
+				e.req.entry = &entry{req: e.req}
 				again = append(again, e.req.entry)
 			}
 			e.req = nil
@@ -357,7 +357,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 // whether the code is such an answer. The answers to the commands of a hold arrive in the order of
 // the commands, so the first such answer is that of the downgrade.
 func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) bool {
-	if e.lowered != c.epoch {
+	if e.seldom().lowered != c.epoch {
 		return false
 	}
 	var err error
@@ -377,7 +377,7 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 		}
 		return false
 	}
-	e.lowered = 0
+	e.rarely().lowered = 0
 	c.answeredAsk(e)
 	if c.lowers(e) {
 		c.stopDowngrade(e)

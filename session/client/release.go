@@ -30,18 +30,18 @@ func (h *Hold) letGo(ctx context.Context, how input) error {
 	if h.pass != nil {
 		return h.client.unlockKept(h, "")
 	}
-	answer := h.startRelease(how)
+	answer, settled := h.startRelease(how)
 	if answer == nil {
-		return h.result
+		return settled
 	}
 	select {
-	case <-answer:
-		return h.told(answer)
+	case err := <-answer:
+		return h.told(answer, err)
 	default:
 	}
 	select {
-	case <-answer:
-		return h.told(answer)
+	case err := <-answer:
+		return h.told(answer, err)
 	case <-ctx.Done():
 		return fmt.Errorf("mortise: lock %q was released, but this is not yet confirmed: %w", h.Key(), ContextError(ctx))
 	}
@@ -70,30 +70,30 @@ func (h *Hold) letGoSoon(how input) error {
 		return h.client.unlockKept(h, "")
 	}
 	_ = h.Err() // records a loss before the release hides it
-	h.startRelease(how)
+	_, _ = h.startRelease(how)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case h.ended != ErrReleased:
-		return h.ended
-	case h.until != 0:
+	switch ended := h.ended(); {
+	case ended != ErrReleased:
+		return ended
+	case h.seldom().until != 0:
 		return ErrLost // released in doubt: whether it was held is not known
 	}
 	return nil
 }
 
-// startRelease starts the release if it has not begun. It returns the channel that signals the
-// end of the release, or nil if the release has ended. It does not check the deadline. The
-// client's goroutine does that.
-func (h *Hold) startRelease(how input) (answer chan struct{}) {
+// startRelease starts the release if it has not begun. It returns the channel that passes the
+// result of the release, or nil and the result if the release has ended. It does not check the
+// deadline. The client's goroutine does that.
+func (h *Hold) startRelease(how input) (answer chan error, settled error) {
 	h.mu.Lock()
 	if h.released {
 		defer h.mu.Unlock()
 		if h.settled {
-			return nil
+			return nil, h.seldom().result
 		}
-		h.sharers++
-		return h.slot
+		h.rarely().sharers++
+		return h.slot, nil
 	}
 	h.released, h.slot = true, h.client.slot()
 	answer = h.slot
@@ -104,23 +104,23 @@ func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	} else if !h.client.post(how) {
 		h.settle(ErrClosed)
 	}
-	return answer
+	return answer, nil
 }
 
-// A caller that has received the signal calls told, which passes it on to the next caller that
+// A caller that has received the result calls told, which passes it on to the next caller that
 // waits on the same slot. The last caller returns the slot to the pool, unless a caller has
 // stopped waiting.
-func (h *Hold) told(answer chan struct{}) error {
+func (h *Hold) told(answer chan error, result error) error {
 	h.mu.Lock()
-	shared := h.sharers > 0
+	shared := h.seldom().sharers > 0
 	if shared {
-		h.sharers--
+		h.rare.sharers--
 	}
 	h.mu.Unlock()
 	if shared {
-		answer <- struct{}{}
+		answer <- result
 	} else {
 		h.client.slots.Put(answer)
 	}
-	return h.result
+	return result
 }

@@ -37,7 +37,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 			c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{
 				Clock: new(clock.Manual), Random: func([]byte) {},
 				Send: func(nodeid.Endpoint, []byte, []byte) error { return nil },
-			}, kept: kept{stays: stay.NewSet(0, 0)}}
+			}, kept: []*kept{{stays: stay.NewSet(0, 0)}}}
 			frame := make([]byte, row.size)
 			for turn := range 5 {
 				c.heeded = leader

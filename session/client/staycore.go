@@ -66,18 +66,21 @@ func (o *Outcome) Tell(s *stay.Set, w stay.Window) {
 
 // Before gives back the free stays of the keys of r before r is sent to the group. It also reports
 // the stay under whose pass r is made.
-func (r *Request) Before(s *stay.Set) {
-	s.Yield(r.Key)
+func (r *Request) Before(s *stay.Set) { r.before(s.Yield, s.Nested) }
+
+// before calls yields for each key of r, and nested for each stay under whose pass r is made.
+func (r *Request) before(yields func(key string), nested func(*stay.Request)) {
+	yields(r.Key)
 	t := r.Terms
 	if t == nil {
 		return
 	}
 	for _, key := range t.Keys {
-		s.Yield(key)
+		yields(key)
 	}
 	for _, owner := range [...]*Request{t.Under, t.Inner} {
 		if owner != nil && owner.stay() != nil {
-			s.Nested(owner.stay())
+			nested(owner.stay())
 		}
 	}
 }

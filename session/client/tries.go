@@ -13,12 +13,18 @@ import (
 // triesStay notes that a request with Try waits. It does so only for the answer of a stay, or for
 // another request with Try that waits for one.
 func (c *Core) triesStay(now clock.Time, r *Request) {
-	if r != nil && r.Try && r.stage == stageWaiting && r.asked == 0 {
-		r.asked = now
-		if c.asking = append(c.asking, r); len(c.asking) > 2*c.counts.tries+askingSpare {
-			c.asking = slices.DeleteFunc(c.asking, func(r *Request) bool { return r.stage != stageWaiting })
+	if r != nil && r.Try && r.stage == stageWaiting && !r.asks {
+		r.asks = true
+		if c.asking = append(c.asking, asking{r, now}); len(c.asking) > 2*c.counts.tries+askingSpare {
+			c.asking = slices.DeleteFunc(c.asking, func(a asking) bool { return a.request.stage != stageWaiting })
 		}
 	}
+}
+
+// asking is a request with Try, and when it began to wait for the answer of a stay.
+type asking struct {
+	request *Request
+	since   clock.Time
 }
 
 // askingSpare is the number of finished requests in Core.asking that cost too little to be removed.
@@ -28,14 +34,14 @@ const askingSpare = 64
 // the lock may be free.
 func (c *Core) endTries(now clock.Time) {
 	for len(c.asking) > 0 {
-		r := c.asking[0]
-		if waits := r.stage == stageWaiting; waits && now.Sub(r.asked) < tryWithout {
+		r := c.asking[0].request
+		if waits := r.stage == stageWaiting; waits && now.Sub(c.asking[0].since) < tryWithout {
 			return
 		} else if waits {
 			c.abandon(r)
 			c.fail(r, ErrKept)
 		}
-		c.asking[0] = nil
+		c.asking[0] = asking{}
 		c.asking = c.asking[1:]
 	}
 }

@@ -114,7 +114,7 @@ func newTwoClocks(t *testing.T, seed uint64) *twoClocks {
 			TTL: clockedTTL, Stays: 4, StayIdle: 20 * time.Second, Random: w.random, Send: c.send,
 			Logger: slog.New(slog.DiscardHandler)}}
 		c.core = NewCore(w.now, clockedTTL)
-		c.kept.stays = stay.NewSet(4, 20*time.Second)
+		c.kept = []*kept{{stays: stay.NewSet(4, 20*time.Second)}}
 		c.record = []byte{byte(i + 1)}
 		c.post(input{kind: inputRebind, bytes: c.record, targets: []nodeid.Endpoint{leader},
 			waiter: &waiter{result: make(chan error, 1)}})
@@ -136,10 +136,10 @@ func (w *twoClocks) Now() clock.Time {
 		return now
 	}
 	for _, c := range w.clients {
-		if !c.kept.mu.TryLock() {
+		if !c.kept[0].mu.TryLock() {
 			return now // other callers would wait
 		}
-		c.kept.mu.Unlock()
+		c.kept[0].mu.Unlock()
 	}
 	if w.pauseIn--; w.pauseIn == 0 {
 		w.pause()
@@ -266,12 +266,13 @@ func (c *clocked) poll(at clock.Time) {
 		if call.granted || call.failed || call.gone {
 			continue
 		}
+		var err error
 		select {
-		case <-call.slot:
+		case err = <-call.slot:
 		default:
 			continue
 		}
-		if call.result != nil || call.passes() && call.Hold.pass == nil {
+		if err != nil || call.passes() && call.Hold.pass == nil {
 			call.failed = true
 			continue
 		}
@@ -349,7 +350,7 @@ func (w *twoClocks) boundaries() (all []clock.Time) {
 			if since := call.doubted(); since != 0 {
 				all = append(all, since.Add(call.Grace()))
 			}
-			if i := call.Hold.idle; i != nil {
+			if i := call.Hold.idle(); i != nil {
 				all = append(all, i.next, clock.Time(i.until.Load()))
 			}
 		}
@@ -430,7 +431,7 @@ func (c *clocked) ask() {
 		call.losses = append(call.losses, err)
 		switch err {
 		case ErrInJeopardy:
-			call.doubtful = call.until
+			call.doubtful = call.seldom().until
 		case nil:
 			if ends := call.doubtful.Add(call.Grace()); !c.turnAt.Before(ends) {
 				w.fail("a %s is good again %v after the end of its grace", call.name, c.turnAt.Sub(ends))
@@ -461,7 +462,7 @@ func (c *clocked) ask() {
 	}
 	w.note("%v asks for %s %s, grace %v, longest %v, idle %v", c.id, key, call.name, r.Terms.Grace, r.Terms.Longest,
 		r.Terms.Idle)
-	r.Terms.beats = &call.Hold.beats
+	r.Terms.beats = &beats{}
 	call.client, call.req, r.Caller, call.slot = c.Client, r, &call.Hold, c.slot()
 	c.yield(r)
 	c.post(input{kind: inputAcquire, hold: &call.Hold})
@@ -627,11 +628,11 @@ func (call *clockedCall) checkOver(err error, at clock.Time) {
 		w.fail("a %s was released, and lost at %v", call.name, until)
 	case errors.Is(err, OverdueError{}) && call.doubtful == 0 && until != call.ends:
 		w.fail("a %s was overdue at %v, and ended at %v", call.name, call.ends.Sub(w.began), until.Sub(w.began))
-	case errors.Is(err, IdleError{}) && !call.idled(clock.Time(call.Hold.idle.ended.Load())):
+	case errors.Is(err, IdleError{}) && !call.idled(clock.Time(call.Hold.idle().ended.Load())):
 		w.fail("a %s with an Idle of %v, moved at %v, was idle at %v", call.name, call.base().Idle(), call.base().moved,
-			clock.Time(call.Hold.idle.ended.Load()))
-	case errors.Is(err, IdleError{}) && call.doubtful == 0 && until != clock.Time(call.Hold.idle.ended.Load()):
-		w.fail("a %s was idle at %v, and ended at %v", call.name, clock.Time(call.Hold.idle.ended.Load()), until)
+			clock.Time(call.Hold.idle().ended.Load()))
+	case errors.Is(err, IdleError{}) && call.doubtful == 0 && until != clock.Time(call.Hold.idle().ended.Load()):
+		w.fail("a %s was idle at %v, and ended at %v", call.name, clock.Time(call.Hold.idle().ended.Load()), until)
 	case until > w.now || call.ends != 0 && until > call.ends:
 		w.fail("a %s ended at %v, past now or its longest duration, %v", call.name, until.Sub(w.began),
 			call.ends.Sub(w.began))

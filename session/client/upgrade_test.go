@@ -119,8 +119,8 @@ func TestAnUpgradeEndsWithItsHold(t *testing.T) {
 					b.turn()
 					kind = OutcomeLost
 				}
-				if until := up.limit.time(); held && until != hold.limit.time() {
-					t.Fatalf("the upgrade ends at %v, and its hold at %v", until, hold.limit.time())
+				if until := up.limit().time(); held && until != hold.limit().time() {
+					t.Fatalf("the upgrade ends at %v, and its hold at %v", until, hold.limit().time())
 				}
 				c.ends(b, hold)
 				b.turn()

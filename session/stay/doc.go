@@ -6,7 +6,8 @@
 // the lock, or when no caller has used the stay for a time. A stay that no caller is inside of and
 // no caller waits for is free.
 //
-// [Set] contains the stays of one session. Package client carries out its commands and news.
+// [Set] contains the stays of one session, or of a part of its keys. Package client carries out its
+// commands and news.
 //
 // # Guarantees
 //

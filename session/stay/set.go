@@ -10,7 +10,7 @@ const (
 	maxKeyBytes = 8 << 20 // of the keys of waiting callers
 )
 
-// Set contains the stays of one session.
+// Set contains stays of one session, all with the same key or with different keys.
 type Set struct {
 	Limit int           // the largest number of free stays
 	Idle  time.Duration // a stay that was not used for this time is given back
@@ -44,11 +44,23 @@ type Totals struct {
 	InUse      uint64        // answers that a caller holds the lock
 }
 
+// Plus adds the totals of another Set.
+func (t Totals) Plus(o Totals) Totals {
+	return Totals{Passes: t.Passes + o.Passes, Recalls: t.Recalls + o.Recalls, RecallTime: t.RecallTime + o.RecallTime,
+		InUse: t.InUse + o.InUse}
+}
+
 // Counts are the sizes of a Set.
 type Counts struct {
 	Granted, Asked  int // stays that the group has granted, and that wait in its queue
 	Free            int // granted stays that no caller holds or waits for
 	Inside, Waiting int // callers that hold a lock, and that wait
+}
+
+// Plus adds the sizes of another Set.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{Granted: c.Granted + o.Granted, Asked: c.Asked + o.Asked, Free: c.Free + o.Free,
+		Inside: c.Inside + o.Inside, Waiting: c.Waiting + o.Waiting}
 }
 
 // Counts returns the sizes of the set.

@@ -112,6 +112,87 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	all.Wait()
 }
 
+// BenchmarkSticky measures a lock that the same instance had last. Each caller has its own key.
+func BenchmarkSticky(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			n, err := mortise.Start(b.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = n.Close() })
+			if err := n.Ready(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			for i := range callers {
+				if err := stickyPair(n, context.Background(), callerKey(i)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			var all sync.WaitGroup
+			for i := range callers {
+				all.Go(func() {
+					key := callerKey(i)
+					for range b.N / callers {
+						if err := stickyPair(n, context.Background(), key); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+func callerKey(i int) string { return fmt.Sprintf("key/%d", i) }
+
+func stickyPair(n *mortise.Node, ctx context.Context, key string) error {
+	l, err := n.LockSticky(ctx, key, mortise.StickyOptions{})
+	if err != nil {
+		return err
+	}
+	return l.Unlock(ctx)
+}
+
+// BenchmarkHeldLocks measures the heap of a held lock: that of three replicas and of the handle.
+func BenchmarkHeldLocks(b *testing.B) {
+	nodes := realFleet(b)
+	const locks = 100_000
+	held := make([]*mortise.Lock, locks)
+	keys := make([]string, locks)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("held-%06d", i)
+	}
+	for b.Loop() {
+		before := liveHeap()
+		var next atomic.Int64
+		var all sync.WaitGroup
+		for range 1024 {
+			all.Go(func() {
+				for i := int(next.Add(1)) - 1; i < locks; i = int(next.Add(1)) - 1 {
+					var err error
+					if held[i], err = nodes[i%len(nodes)].Lock(b.Context(), keys[i]); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		b.ReportMetric(float64(liveHeap()-before)/locks, "B/lock")
+		b.StopTimer()
+		for _, l := range held {
+			_ = l.UnlockSoon()
+		}
+		clear(held)
+		b.StartTimer()
+	}
+}
+
 // TestAllocationsOfAPair limits the allocations of all three nodes for a lock and its release. The
 // limit is the figure of docs/SPEED.md plus a third.
 func TestAllocationsOfAPair(t *testing.T) {
