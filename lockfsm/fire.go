@@ -168,7 +168,6 @@ func (m *Machine) grantOne(e *entry, token Token) {
 		e.try = false
 		e.lock.tries--
 	}
-	m.share(e.lock)
 }
 
 func (m *Machine) endGrace() Code {

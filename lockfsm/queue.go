@@ -81,7 +81,20 @@ func (m *Machine) remove(e *entry) {
 func (m *Machine) removeOne(e *entry) {
 	l := e.lock
 	m.captures.lockChanges(l)
-	m.own(l)
+	if l.shared {
+		l.first = nil // e is the only entry
+	} else {
+		m.leaveQueue(l, e)
+	}
+	m.digest.drop(e.hash())
+	m.countEntry(e, -1)
+	if l.first == nil && l.data == nil {
+		m.dropLock(l)
+	}
+	m.spares.recycleEntry(e)
+}
+
+func (m *Machine) leaveQueue(l *lock, e *entry) {
 	if e.ahead == nil {
 		l.first = e.after
 	} else {
@@ -106,12 +119,6 @@ func (m *Machine) removeOne(e *entry) {
 			l.tries--
 		}
 	}
-	m.digest.drop(e.hash())
-	m.countEntry(e, -1)
-	if l.first == nil && l.data == nil {
-		m.dropLock(l)
-	}
-	m.spares.recycleEntry(e)
 }
 
 // This method must be called after e has left l's queue. It admits the entries that fit now.

@@ -26,6 +26,7 @@ func (m *Machine) acquire(c *view, res *Result) {
 	e := m.push(s, c, rev)
 	if e.watch = m.watches(e); e.watch == 0 && m.graceOver {
 		m.grant(e)
+		m.share(e.lock)
 	}
 	if e.token == 0 {
 		m.wanted(e)
