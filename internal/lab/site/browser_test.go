@@ -26,7 +26,7 @@ var searches = map[string]string{
 	"snapshotter":             "ARCHITECTURE.html",
 	"systemd":                 "OPERATION.html",
 	"hand-over":               "SPEED.html",
-	"what an attacker can do": "GUARANTEES.html",
+	"what an attacker can do": "ATTACKS.html",
 	"how voters heal":         "ARCHITECTURE.html",
 }
 
