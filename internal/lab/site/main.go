@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -76,5 +77,7 @@ func versionsOf(root, revisions string, tree bool) ([]version, error) {
 	return all, nil
 }
 
-// directoryOf returns the name of a version's directory: the tag, with slashes replaced.
-func directoryOf(revision string) string { return strings.ReplaceAll(revision, "/", "-") }
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// directoryOf returns the name of a version's directory, which is also a part of addresses.
+func directoryOf(revision string) string { return notInNames.ReplaceAllString(revision, "-") }

@@ -255,6 +255,10 @@ func TestVersions(t *testing.T) {
 			t.Errorf("-versions %s: %v, want %q", revisions, err, wanted)
 		}
 	}
+	if named, err := versionsOf(repo, "HEAD~0, v0.1.0", false); err != nil || named[0].name != "HEAD-0" ||
+		named[1].name != "v0.1.0" {
+		t.Errorf("%+v, %v", named, err)
+	}
 	if _, err := versionsOf(repo, "", false); err == nil {
 		t.Error("a site without versions")
 	}
