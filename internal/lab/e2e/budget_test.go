@@ -50,6 +50,7 @@ func fillUp(t *testing.T, n *node, prefix string, value string) (held []*mortise
 // TestBudgets fills the budgets of a session and of the group. Held locks must remain, and every
 // Unlock must succeed and make room.
 func TestBudgets(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.MaxSessionBytes, c.MaxGroupBytes = 1<<20, 2<<20 })
 		adopted(t, f.nodes[f.leader()])

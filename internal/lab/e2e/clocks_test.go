@@ -96,6 +96,7 @@ func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 // TestHolderSleeps suspends a machine that holds a lock. The first call after the machine wakes
 // must report the loss.
 func TestHolderSleeps(t *testing.T) {
+	slow.UnderRace(t)
 	for _, counts := range []bool{true, false} {
 		t.Run(fmt.Sprint("the clock counts sleep: ", counts), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -124,6 +125,7 @@ func TestHolderSleeps(t *testing.T) {
 // TestLeaderSleeps suspends the leader's machine. When the leader wakes, it must report its own
 // lock as lost, and end no other lock.
 func TestLeaderSleeps(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
 		leader := f.leader()

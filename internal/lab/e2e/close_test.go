@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestCloseInEveryState closes nodes at many moments of their start and of the founding. The bubble
 // fails the test if a goroutine is left.
 func TestCloseInEveryState(t *testing.T) {
+	slow.UnderRace(t)
 	for _, after := range []time.Duration{
 		0, time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 		200 * time.Millisecond, 400 * time.Millisecond,
@@ -156,6 +158,7 @@ func TestLeaveWithALockThatIsNotUnlocked(t *testing.T) {
 // TestLeaveEndsWaitingCalls checks that Leave ends waiting calls. Otherwise such a call could be
 // granted a lock that Leave does not release.
 func TestLeaveEndsWaitingCalls(t *testing.T) {
+	slow.UnderRace(t)
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -90,6 +90,7 @@ func TestLongCutHeals(t *testing.T) {
 // TestDeafWaiterIsPassedOver cuts the direction from the leader to a waiter, so that the waiter
 // does not receive its grant. The next waiter must be granted the lock after at most two leases.
 func TestDeafWaiterIsPassedOver(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
 		leader := f.leader()

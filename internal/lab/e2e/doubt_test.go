@@ -190,6 +190,7 @@ func TestAGraceIsOver(t *testing.T) {
 
 // TestUnlockInDoubt releases a lock while it is in doubt.
 func TestUnlockInDoubt(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		holder := f.follower()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // inside checks mutual exclusion. It counts the callers inside each critical section, and remembers
@@ -64,6 +65,7 @@ func TestCheckerOfExclusionCatches(t *testing.T) {
 }
 
 func TestManyCallersExclude(t *testing.T) {
+	slow.UnderRace(t)
 	for _, keys := range []int{1, 100} {
 		t.Run(fmt.Sprintf("%d keys", keys), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -183,6 +185,7 @@ func TestTryLockWithoutQuorumIsNotReady(t *testing.T) {
 // TestCancelStorm runs 200 callers that cancel at random moments, while the leader changes.
 // Afterwards no node may keep data of their calls.
 func TestCancelStorm(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		check := newInside(t)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // A holder whose locks were taken from it while it was cut off learns how, as soon as it reaches a
@@ -107,6 +108,7 @@ func learned(back, fate string, grace bool) mortise.Outcome {
 
 // Each hold of a holder that was cut off ends for a reason that is true.
 func TestWhatAHolderLearnsThatWasCutOff(t *testing.T) {
+	slow.UnderRace(t)
 	const grace, delay = 1, 2
 	for at, back := range returns {
 		t.Run(back, func(t *testing.T) {

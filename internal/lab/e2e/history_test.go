@@ -16,6 +16,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // recordStorm runs callers on n nodes and crashes the leader meanwhile. It returns the recorded
@@ -89,6 +90,7 @@ func keep(t *testing.T, files []bytes.Buffer) {
 }
 
 func TestRecordedHistoryIsRight(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		events := recordStorm(t, 3)
 		whole := history.Options{Settled: true}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 type heard struct {
@@ -98,6 +99,7 @@ func hookedFleet(t *testing.T, n int, change ...func(*mortise.Config)) (*fleet, 
 }
 
 func TestHooksTellHowAcquireEnds(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)
 		at := (f.leader() + 1) % 3

@@ -22,6 +22,7 @@ import (
 // TestASlowHookStopsNothing checks that a hook that does not return delays no grant, and that no
 // event is lost as long as the queue has room.
 func TestASlowHookStopsNothing(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
 		var told atomic.Int64

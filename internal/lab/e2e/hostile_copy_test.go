@@ -61,6 +61,7 @@ func (a *assault) twin(n *node, at int) {
 // TestACopiedDirectoryWhileTheOriginalRuns starts an instance on a copied directory. The copy must
 // not start.
 func TestACopiedDirectoryWhileTheOriginalRuns(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)

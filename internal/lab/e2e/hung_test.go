@@ -32,6 +32,7 @@ func (h *hungRecords) Save(changes map[string][]byte) error {
 // In TestCloseDoesNotWaitForRecords package cluster hangs in a Save. The Save returns only after
 // Close. The node must then not carry out the decision that it has saved.
 func TestCloseDoesNotWaitForRecords(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root, f := t.TempDir(), newFleet(t)
 		h := &hungRecords{hangs: make(chan struct{}), saves: make(chan struct{}, 100)}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 var sticky = stickily{key: "k"}
@@ -154,6 +155,7 @@ func (f *fleet) keptAnew(ended mortise.Standing, l *mortise.Lock) {
 
 // TestForceUnlockOfAFreeKeptLock checks that the next caller on the instance asks the group.
 func TestForceUnlockOfAFreeKeptLock(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, l, s := kept(t)
 		unlock(t, l)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func asHeld(err error, held **mortise.HeldError) bool { return errors.As(err, held) }
@@ -47,6 +48,7 @@ func TestUnlockAgainIsHarmless(t *testing.T) {
 }
 
 func TestContextOfALockEndsWithIt(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.lock(0, "k")

@@ -69,6 +69,7 @@ func TestPeekTellsTheQueue(t *testing.T) {
 }
 
 func TestListWalksAllThatBeginWithAPrefix(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		var locks []*mortise.Lock
@@ -104,6 +105,7 @@ func TestListWalksAllThatBeginWithAPrefix(t *testing.T) {
 // TestCheckIsNeverOld checks that the answer of Check was true at some moment after the call began,
 // even if the leader that answers has just been elected.
 func TestCheckIsNeverOld(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		check := func(i int, token mortise.Token) bool {

@@ -138,6 +138,7 @@ func TestRollingRestart(t *testing.T) {
 }
 
 func TestLeaveHandsTheVoteOver(t *testing.T) {
+	slow.UnderRace(t)
 	for name, pick := range map[string]func(f *fleet) int{"leader": (*fleet).leader,
 		"follower": (*fleet).votingFollower} {
 		t.Run(name, func(t *testing.T) {
@@ -384,6 +385,7 @@ func TestSoleVoterOfTwoIsLost(t *testing.T) {
 }
 
 func TestAllLeaveAtOnce(t *testing.T) {
+	slow.UnderRace(t)
 	for _, n := range []int{1, 2, 3, 5} {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, n)
@@ -414,6 +416,7 @@ func TestAllLeaveAtOnce(t *testing.T) {
 // TestReadyPacesADeployment kills each instance as soon as the instance that was started before is
 // ready. The group must survive.
 func TestReadyPacesADeployment(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		group := f.nodes[0].Status().Group

@@ -101,6 +101,7 @@ func TestATenantsQueueDelaysNoOtherTenant(t *testing.T) {
 // may be refused, and none may wait for longer than the work of all others takes. The judge of the
 // fleet checks the history.
 func TestNestedLimitsNeverDeadlock(t *testing.T) {
+	slow.UnderRace(t)
 	const callers, rounds, tenants, work = 64, 12, 3, 50 * time.Millisecond
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -144,6 +145,7 @@ func TestNestedLimitsNeverDeadlock(t *testing.T) {
 
 // TestDoNested checks the contract: tokens, the order of the releases, and what ends the function.
 func TestDoNested(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		node, requests := f.nodes[0], limits("1", "1")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // tries reports which of the requests node i gets at once, each alone.
@@ -114,6 +115,7 @@ func TestPartsOfEveryMode(t *testing.T) {
 
 // TestDowngradeOfParts makes mixed shared: its nodes stay closed to writers below them.
 func TestDowngradeOfParts(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		for _, resumed := range []bool{false, true} {

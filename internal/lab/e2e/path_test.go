@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func TestPaths(t *testing.T) {
@@ -164,6 +165,7 @@ func (tr *tree) leaves(path string, shared bool) {
 
 // TestManyPathsExclude locks random nodes from all instances, while a leader is lost.
 func TestManyPathsExclude(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
 		lead := f.leader()

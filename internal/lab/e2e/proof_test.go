@@ -198,6 +198,7 @@ func claims(batch []byte) bool {
 // copied disk, while the holder runs. The copy counts its starts on from the same number, but they
 // prove nothing about the holder, also if the two are cut from each other and none refuses.
 func TestACopyOfADirectoryProvesNothing(t *testing.T) {
+	slow.UnderRace(t)
 	for name, apart := range map[string]bool{"the two meet": false, "the two are cut from each other": true} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // oneWay is the latency of every byte in these tests. A lock on a follower takes four times oneWay.
@@ -42,6 +43,7 @@ func (f *fleet) mustBeFree(i int, key, why string) {
 // TestGivingUpAtEveryStep cancels a Lock, a TryLock and a Do at every step of a request. An error
 // must mean that the lock is not held, now or later.
 func TestGivingUpAtEveryStep(t *testing.T) {
+	slow.UnderRace(t)
 	for _, where := range []string{"leader", "follower", "member"} {
 		t.Run(where, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -108,6 +110,7 @@ func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, stri
 // TestGivingUpWhileTheGrantIsOnItsWay cancels a waiter at every moment around its grant. The next
 // waiter must be granted the lock without delay.
 func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
 		f.net.SetLatency(oneWay)
@@ -145,6 +148,7 @@ func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 }
 
 func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
 		f.net.SetLatency(oneWay)
@@ -167,6 +171,7 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 // TestUnlockAgainstLoss cuts a holder off and unlocks at moments around its deadline, in several
 // goroutines. All calls must return the same result.
 func TestUnlockAgainstLoss(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		lost, released := 0, 0
@@ -221,6 +226,7 @@ func TestUnlockAgainstLoss(t *testing.T) {
 // TestCloseAgainstEverything calls every method from many goroutines while the node closes or
 // leaves. All calls must return soon, with an error or with a lock that has ended.
 func TestCloseAgainstEverything(t *testing.T) {
+	slow.UnderRace(t)
 	for _, how := range []string{"Close", "Leave", "both"} {
 		t.Run(how, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -39,6 +40,7 @@ func unsettled(t *testing.T, log *lines) (f *fleet, n *node, dead string) {
 // TestReadyOfANodeThatEnds ends a node while Ready waits for the voters. Ready must not report
 // success, or a deployment would go on.
 func TestReadyOfANodeThatEnds(t *testing.T) {
+	slow.UnderRace(t)
 	broken := fmt.Errorf("%w: as after a panic of Apply", raftlog.ErrBroken)
 	for _, c := range []struct {
 		name string
@@ -81,6 +83,7 @@ func TestReadyOfANodeThatEnds(t *testing.T) {
 // that the voters need. Each error names the voter that the leader waits for, also if no leader can
 // answer within the context of that call.
 func TestReadyOfShortProbes(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		var log lines
 		f, n, dead := unsettled(t, &log)
@@ -117,6 +120,7 @@ func (f *fleet) index(n *node) int { return slices.Index(f.nodes, n) }
 // TestReadyAsksOnceMore calls Ready twice, with a pause that is longer than Ready waits. Meanwhile
 // the voters have settled, so Ready must not warn.
 func TestReadyAsksOnceMore(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		var log lines
 		_, n, _ := unsettled(t, &log)

@@ -107,6 +107,7 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 // TestDurableVoterIsReplaced checks that a voter that was replaced returns without a vote, and may
 // get a vote only under another ID.
 func TestDurableVoterIsReplaced(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/lab/check"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -188,6 +189,7 @@ func (o *owner) run(steps int) {
 }
 
 func TestEntriesAreCounted(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		judge, seed := &reentries{t: t}, rand.Uint64()
@@ -212,6 +214,7 @@ func TestEntriesAreCounted(t *testing.T) {
 // is held. A request under the new handle must also count as a request of the holder of the inner
 // lock, or the deadlock is not found.
 func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // turnClock counts how often it is read. Each goroutine of a node whose decisions depend on time
@@ -26,6 +27,7 @@ func (c *turnClock) Now() clock.Time {
 // times a second. It has no follower that needs heartbeats. 106 readings of the clock per second
 // cost 0.7 % of a core.
 func TestANodeOnItsOwnRests(t *testing.T) {
+	slow.UnderRace(t)
 	for name, dir := range map[string]bool{"in memory": false, "with Dir": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

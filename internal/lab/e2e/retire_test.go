@@ -29,6 +29,7 @@ func poison(f *fleet, i int) {
 }
 
 func TestPanicOfRaftCostsOnlyTheVote(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		victim := f.follower()
@@ -54,6 +55,7 @@ func TestPanicOfRaftCostsOnlyTheVote(t *testing.T) {
 }
 
 func TestBrokenStateEndsTheNode(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		victim := f.follower()
@@ -97,6 +99,7 @@ func (h stalled) Handle(_ context.Context, r slog.Record) error {
 // TestRetirementAgainstRestart restarts an instance in place while its voter still retires. The
 // instance must not continue to claim that it belongs to the old group.
 func TestRetirementAgainstRestart(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
 		f := newFleet(t)
@@ -183,6 +186,7 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 // TestLoneVoterRetires checks that the instance of the only voter takes part in founding the next
 // group, and does not continue to report a leader.
 func TestLoneVoterRetires(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
 		f.settle()

@@ -159,6 +159,7 @@ func missing[Q, A any](t *testing.T, client query.AdminClient, method queries.Me
 // TestAGuestMayDoWhatItsTextSays tests every right and form of key, through the leader and through
 // a follower.
 func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		outside := f.lock(0, "b")
@@ -310,6 +311,7 @@ func TestAGuestChangesOnlyItsOwnHold(t *testing.T) {
 // TestRightsAreCheckedTwice checks that an instance refuses a call without asking a leader, and
 // that the leader refuses a call that an instance has passed on.
 func TestRightsAreCheckedTwice(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		c, err := capability.Build("cron-host", time.Time{}, "lock a/*")
@@ -378,6 +380,7 @@ func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryCli
 // TestAGuestIsNoInstance checks that no instance dials a guest. Requests that only instances may
 // send must be refused if they come from a guest. The same must hold for a member.
 func TestAGuestIsNoInstance(t *testing.T) {
+	slow.UnderRace(t)
 	for _, rights := range []string{"lock *", "member"} {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, 3, withSecret(secretA))
@@ -434,6 +437,7 @@ func withFounders(c *mortise.Config) {
 }
 
 func TestAMemberLocksAndNeverVotes(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders)
 		c := f.config(3, 3)

@@ -148,6 +148,7 @@ func TestShrinkingFromTheLast(t *testing.T) {
 // TestASoleFounderBehindACut shrinks three founders to one. A founder that restarts behind a cut
 // must not found a second group.
 func TestASoleFounderBehindACut(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
 		for i := range 3 {
@@ -177,6 +178,7 @@ func TestASoleFounderBehindACut(t *testing.T) {
 // In TestALostVoteIsTold the only voting founder leaves while no other instance may take its vote.
 // Leave must return an error that says what to change.
 func TestALostVoteIsTold(t *testing.T) {
+	slow.UnderRace(t)
 	for name, founders := range map[string][2]int{"none names others": {1, 1}, "one names others": {3, 1}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -28,6 +28,7 @@ func withSecret(secret string, old ...string) func(*mortise.Config) {
 }
 
 func TestOneSecretIsEnough(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		for i := range 3 {
@@ -146,6 +147,7 @@ func first(list []string) string {
 // TestSecretIsReplacedByRollingDeploys executes the three steps that Config.OldSecrets describes.
 // The group must keep its leader and a lock.
 func TestSecretIsReplacedByRollingDeploys(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		// A fourth instance executes the steps first, while the three voters keep the old secret.

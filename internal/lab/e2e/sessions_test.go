@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -31,6 +32,7 @@ func must(t *testing.T, s *mortise.Session, key string) *mortise.Lock {
 // TestASessionOfOnesOwnHasItsOwnTTL checks a user's own session whose TTL is shorter than that of
 // the node. In a short outage only its locks may be lost.
 func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })
 		on, other := f.follower(), f.leader()
@@ -64,6 +66,7 @@ func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 }
 
 func TestSessionsOutliveTheirLeader(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
 		on := f.follower()
@@ -107,6 +110,7 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 }
 
 func TestSessionsEndWithTheirNode(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		s := f.session(0, 2*time.Second)

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestFoundersWithDirectoriesAndPodsWithout tests the layout for an autoscaler in
 // docs/OPERATION.md: founders have directories, and other instances have none and never vote.
 func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)

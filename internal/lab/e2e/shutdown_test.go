@@ -49,6 +49,7 @@ func (f *fleet) endAll(what string, leave func(i int) bool) {
 }
 
 func TestEndWhileTheyElect(t *testing.T) {
+	slow.UnderRace(t)
 	for after := time.Duration(0); after < 1600*time.Millisecond; after += 190 * time.Millisecond {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, 3)
@@ -73,6 +74,7 @@ func TestEndWhileTheyElect(t *testing.T) {
 // TestEndWhileTheyStartAnew ends the instances of a group that has lost its majority, while they
 // restart in place.
 func TestEndWhileTheyStartAnew(t *testing.T) {
+	slow.UnderRace(t)
 	for _, after := range []time.Duration{1, 3, 5, 6, 7, 8, 9, 10, 12} {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, 3)
@@ -153,6 +155,7 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 // TestEndWithAFullQueue ends a node on which two thousand calls wait. All calls must return without
 // delay, with the reason.
 func TestEndWithAFullQueue(t *testing.T) {
+	slow.UnderRace(t)
 	for name, cut := range map[string]bool{"for a lock": false, "for a leader": true} {
 		for _, leave := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", leave: ", leave), func(t *testing.T) {
@@ -213,6 +216,7 @@ func TestAllInstancesLeave(t *testing.T) {
 }
 
 func TestLeaderLeavesWithWaiters(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
 		leader := f.leader()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
@@ -67,6 +68,7 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 // TestMemberThatReadsSlowly grants a thousand locks to a member over a slow connection. The member
 // must get all answers, and no other member may be affected.
 func TestMemberThatReadsSlowly(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64
 		longer := func(c *mortise.Config) { c.SessionTTL = 10 * time.Second }
@@ -127,6 +129,7 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 // TestCallersThatNeverLook never reads from the channels of many locks. The loss of these locks
 // must not block another member.
 func TestCallersThatNeverLook(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		leader := f.leader()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/election"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // This file tests package election on whole nodes in fake time. The sessions of the nodes have a
@@ -244,6 +245,7 @@ func TestElectionSurvivesTheCrashOfItsLeader(t *testing.T) {
 // TestElectionUnderCuts checks that the leadership of a leader that is cut off ends before the next
 // candidate leads.
 func TestElectionUnderCuts(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
 		o := newOffice(t) // fails if there are two leaders at a time
@@ -323,6 +325,7 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 // TestElectionFencesADeafLeader cuts off a leader that ignores its context and continues to write.
 // The resource must refuse its writes.
 func TestElectionFencesADeafLeader(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
 		o := newOffice(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/flight"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/tick"
 )
 
@@ -30,6 +31,7 @@ func startNodes(t *testing.T, n int) ([]*mortise.Node, *fleet) {
 // TestTicksOnWholeNodes runs a job once per tick on three nodes whose clocks differ by up to 4 s.
 // One node crashes in the middle of a tick, which another node must run.
 func TestTicksOnWholeNodes(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
 		var mu sync.Mutex

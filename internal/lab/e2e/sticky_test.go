@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestStickyIsLocalUntilItIsWanted locks a key repeatedly on one instance, and then on another.
 func TestStickyIsLocalUntilItIsWanted(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		time.Sleep(10 * time.Second) // the rules are raised

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestStickyEndsWithItsInstance ends an instance that keeps a free lock. Another instance must get
@@ -14,6 +15,7 @@ import (
 // end before another voter has its release. Then the lock is free when the session ends, as the
 // document of Node.Close says of held locks.
 func TestStickyEndsWithItsInstance(t *testing.T) {
+	slow.UnderRace(t)
 	for _, leads := range []bool{false, true} {
 		for _, leaves := range []bool{true, false} {
 			t.Run(fmt.Sprintf("leads=%v/leaves=%v", leads, leaves), func(t *testing.T) {
@@ -81,6 +83,7 @@ func TestStickyEndsWithItsSession(t *testing.T) {
 // TestStickyEndsWithItsGroup lets two of three voters retire. So the third instance restarts in
 // place, and all three found a new group. The third instance keeps one lock in use and one free.
 func TestStickyEndsWithItsGroup(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.StickyUnused = time.Hour })
 		old := f.nodes[2].Status().Group

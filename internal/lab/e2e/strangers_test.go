@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func TestPortInUseIsAClearError(t *testing.T) {
@@ -48,6 +49,7 @@ func TestSoloNodeRefusesOthers(t *testing.T) {
 // TestSilentAddressBlocksBirthAndIsNamed checks that an address that never answers prevents the
 // founding, because it may belong to an instance of a group.
 func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		silent, err := f.net.Listen("10.0.0.9:7947") // accepts connections and sends nothing
@@ -113,6 +115,7 @@ func answerAll(l net.Listener, text string) {
 }
 
 func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		mine := f.lock(0, "k")
@@ -144,6 +147,7 @@ func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 
 // TestForeignGroupDoesNotMix founds two groups that learn each other's addresses later.
 func TestForeignGroupDoesNotMix(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.unjudged = true // both groups may hold the same key

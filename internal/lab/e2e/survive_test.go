@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // failoverLimit is the longest time that the loss of a leader may cost: an election timeout of at
@@ -16,6 +17,7 @@ import (
 const failoverLimit = 3 * time.Second
 
 func TestCrashedLeaderCostsOneFailover(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		before := f.lock(0, "k")
@@ -39,6 +41,7 @@ func TestCrashedLeaderCostsOneFailover(t *testing.T) {
 }
 
 func TestLocksOfSurvivorsOutliveTheLeader(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		leader := f.leader()
@@ -76,6 +79,7 @@ func TestCrashedHolderIsFollowedWithinOneLease(t *testing.T) {
 }
 
 func TestCutOffHolderLosesBeforeOthersAreGranted(t *testing.T) {
+	slow.UnderRace(t)
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -149,6 +153,7 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 // TestGraceOfANewGroup checks that a new group grants no lock during its grace, in which a holder
 // of the previous group may still work.
 func TestGraceOfANewGroup(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		began := time.Now()
@@ -179,6 +184,7 @@ func TestGraceOfANewGroup(t *testing.T) {
 }
 
 func TestLaterInstanceUsesTheGroup(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		f.start(3, f.config(3, 3)) // the Join of node 3 names the first three instances
@@ -230,6 +236,7 @@ func TestFoundersFoundAndOthersJoin(t *testing.T) {
 }
 
 func TestMinorityGrantsNothing(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		f.isolate(0)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -40,6 +41,7 @@ func refused(t *testing.T, what, verb string, err error) {
 // A guest can neither resume nor end a hold of which it may lock only some keys, and without force
 // neither a guest nor a member can resume the hold of a running program. Nothing changes.
 func TestALiveHoldIsTakenOverOnlyWithForce(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders)
 		c := f.config(3, 3)
@@ -81,6 +83,7 @@ func TestALiveHoldIsTakenOverOnlyWithForce(t *testing.T) {
 // A guest that was restarted takes its own hold over, although its former session has not ended.
 // Another secret cannot, until that session has ended.
 func TestARestartedGuestTakesItsHoldOver(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		first := f.guest(visitorHost, "lock a/*", "lock b")

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // An operator moves the lead to a voter, from the leader, from a follower and from an instance
 // without a vote. No lock is lost, and the audit log has who moved it from where to where and why.
 func TestTransferLead(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4, func(c *mortise.Config) { c.Replicas = 4 })
 		f.settle()

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestATryIsHeldOnlyByAHolder lets a request with Try for two keys wait for the instance that keeps
 // one of them, and does not answer. Another request with Try for the free key must not be Held by a
 // request that may fail: otherwise two callers that skip their work on ErrHeld both skip it.
 func TestATryIsHeldOnlyByAHolder(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })
 		keeps := f.follower()

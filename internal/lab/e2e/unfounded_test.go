@@ -6,11 +6,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestAnEndBeforeTheFoundingIsPrompt ends nodes of a group that is not founded, because a third
 // instance is missing. No other instance depends on them, so nothing is worth a wait.
 func TestAnEndBeforeTheFoundingIsPrompt(t *testing.T) {
+	slow.UnderRace(t)
 	ends := map[string]func(n *node) error{
 		"Close": func(n *node) error { return n.Close() },
 		"Leave": func(n *node) error { return n.Leave(context.Background()) },

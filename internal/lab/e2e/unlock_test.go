@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func TestUnlockSoon(t *testing.T) {
@@ -35,6 +36,7 @@ func TestUnlockSoon(t *testing.T) {
 }
 
 func TestUnlockSoonInARow(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		last := mortise.Token(0)

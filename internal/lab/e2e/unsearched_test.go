@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // crowd lets many callers on node 2 wait for each key until the context ends. The returned function
@@ -34,6 +35,7 @@ func (f *fleet) crowd(ctx context.Context, size int, keys ...string) (ended func
 // TestDeadlockBehindACrowd lets two callers deadlock behind many callers that wait for the same
 // keys, so that no Acquire finds the deadlock. One of the two must get the error within a second.
 func TestDeadlockBehindACrowd(t *testing.T) {
+	slow.UnderRace(t)
 	size := 2_000 // for each key, because 10,000 take five seconds; the search of an Acquire visits 288 entries
 	if underRace {
 		size = 500
@@ -74,6 +76,7 @@ func TestDeadlockBehindACrowd(t *testing.T) {
 // No job may be left to a search of the leader, and one of the two must get the error within a
 // second.
 func TestDeadlockBehindNestedJobs(t *testing.T) {
+	slow.UnderRace(t)
 	jobs := 2_000
 	if underRace {
 		jobs = 500
@@ -132,6 +135,7 @@ func TestDeadlockBehindNestedJobs(t *testing.T) {
 // TestPeekTellsUnsearchedRequests makes more requests behind a crowd than the leader searches at
 // once. Peek must show that some are not searched to the end, and later that all are.
 func TestPeekTellsUnsearchedRequests(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		held := f.lock(1, "k")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // upgradeLater begins an upgrade, and returns a channel for the upgraded lock.
@@ -239,6 +240,7 @@ func TestUpgradeInACircle(t *testing.T) {
 // be refused, also if both wait through a third caller, and if the reader's lock is not under the
 // upgradable one.
 func TestUpgradesThatCross(t *testing.T) {
+	slow.UnderRace(t)
 	reader := func(key string) mortise.Request { return mortise.Request{Key: key, Mode: mortise.Shared} }
 	for name, under := range map[string]bool{"readers under the upgradable locks": true, "two contexts": false} {
 		for _, third := range []bool{false, true} {
@@ -366,6 +368,7 @@ func TestAnUpgradeSurvivesAFailover(t *testing.T) {
 
 // TestAnUpgradeSharesTheDoubtOfItsLock leaves the group without a majority.
 func TestAnUpgradeSharesTheDoubtOfItsLock(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		holder := f.follower()

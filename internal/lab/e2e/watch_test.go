@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // watcher applies the events of a watch to a state, and reports events that contradict that state.
@@ -76,6 +77,7 @@ func (w *watcher) see(e mortise.Event) {
 // TestWatchTellsEverything watches a busy group through the loss of a leader. Each hold must be
 // reported once and in order.
 func TestWatchTellsEverything(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
 		lead, on := f.leader(), f.follower()
@@ -220,6 +222,7 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 // TestWatchGoesOn resumes a watch at another instance. If there were too many events in the
 // meantime, the watch must begin with a reset.
 func TestWatchGoesOn(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		read := func(i int, after uint64, until func(mortise.Event) bool) (all []mortise.Event) {

@@ -161,6 +161,7 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 // TestAHoldThatIsLeftWhileItIsReadIsToldOnce detaches a hold while the watch reads the present
 // state.
 func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		stays := []*mortise.Lock{f.acquire(0, mortise.Request{Key: "k/1", LockDelay: time.Hour}), nil}
