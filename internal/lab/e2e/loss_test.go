@@ -36,7 +36,10 @@ func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%v%% lost", 100*c.loss), func(t *testing.T) {
-			const rounds = 21
+			rounds := 21
+			if testing.Short() {
+				rounds = 7
+			}
 			var killed, cutOff []time.Duration
 			for i := range uint64(rounds) {
 				bubble(t, func(t *testing.T) { killed = append(killed, lossyOutage(t, c.loss, i, (*fleet).crash)) })

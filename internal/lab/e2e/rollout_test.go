@@ -43,6 +43,9 @@ type rollout struct {
 func TestRollingUpdates(t *testing.T) {
 	slow.UnderRace(t)
 	many := 50
+	if testing.Short() {
+		many = 12 // each order twice
+	}
 	if n, err := strconv.Atoi(os.Getenv(rolloutsEnv)); err == nil {
 		many = n
 	}

@@ -214,6 +214,9 @@ func TestScaling(t *testing.T) {
 	slow.UnderRace(t)
 	for _, where := range []string{"in memory", "with Dir"} {
 		t.Run(where, func(t *testing.T) {
+			if where == "with Dir" && testing.Short() {
+				t.Skip("real processes do it at a merge: scripts/proctest -part -run TestScaling")
+			}
 			bubble(t, func(t *testing.T) {
 				s := &scaled{fleet: newFleet(t)}
 				if where == "with Dir" {

@@ -14,11 +14,7 @@ func TestTwoOfFive(t *testing.T) {
 	for _, roles := range [...][2]string{{"leads", "votes"}, {"votes", "leads"}, {"votes", "votes"},
 		{"leads", "leads"}} {
 		t.Run(roles[0]+" then "+roles[1], func(t *testing.T) {
-			in := whole
-			if roles[0] == roles[1] && roles[0] == "leads" {
-				in = always
-			}
-			begin(t, in)
+			begin(t, whole)
 			w := newWorld(t, settings{replicas: 5, voters: 5})
 			fleet := w.startAll(5)
 			w.waitReady(slack*readyTime, fleet...)
@@ -53,7 +49,7 @@ func TestAllAtOnce(t *testing.T) {
 		for _, n := range []int{3, 5} {
 			t.Run(fmt.Sprintf("%s/memory/%d", how, n), func(t *testing.T) {
 				in := whole
-				if n == 3 {
+				if n == 3 && how == byLeave {
 					in = always
 				}
 				begin(t, in)

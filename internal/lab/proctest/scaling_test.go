@@ -11,7 +11,11 @@ import (
 func TestScaling(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(map[bool]string{false: "memory", true: "dir"}[durable], func(t *testing.T) {
-			begin(t, always)
+			in := whole
+			if durable {
+				in = always
+			}
+			begin(t, in)
 			w := newWorld(t, settings{durable: durable})
 			w.found(1)
 			fleet := w.startAll(1)
