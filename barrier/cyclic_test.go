@@ -13,6 +13,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/barrier"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -274,6 +275,7 @@ func TestTheSizeOfAGeneration(t *testing.T) {
 
 // A group in memory that loses its majority is founded anew, without holds and data.
 func TestABarrierEndsWithItsGroup(t *testing.T) {
+	slow.UnderRace(t)
 	inFakeTime(t, 3, func(t *testing.T, c *mortisetest.Cluster) {
 		one, two := cyclic(c.Node(0), 2, "one"), cyclic(c.Node(0), 2, "two")
 		passes(t, one, two)
@@ -304,6 +306,7 @@ func TestABarrierEndsWithItsGroup(t *testing.T) {
 
 // Participants that begin a barrier at the same time conflict with each other. That breaks nothing.
 func TestABarrierBegunByAllAtOnce(t *testing.T) {
+	slow.UnderRace(t)
 	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
 		for i := range 20 {
 			var all sync.WaitGroup
@@ -324,6 +327,7 @@ func TestABarrierBegunByAllAtOnce(t *testing.T) {
 // cut off. Each participant counts the generations that it has passed. It must never have passed
 // more than one generation more than another: for each generation, either all pass or none.
 func TestNoParticipantIsAhead(t *testing.T) {
+	slow.UnderRace(t)
 	inFakeTime(t, 3, func(t *testing.T, c *mortisetest.Cluster) {
 		const n, generations = 4, 60
 		var passed [n]atomic.Int64

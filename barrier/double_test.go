@@ -13,6 +13,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/barrier"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -197,13 +198,13 @@ func TestEnterAfterAnUnknownChange(t *testing.T) {
 	})
 }
 
-// slow is a node whose next change takes effect later than its call returns.
-type slow struct {
+// tardy is a node whose next change takes effect later than its call returns.
+type tardy struct {
 	*mortise.Node
 	late chan error // the result of the change, a second after the call. Nil means that changes are not late
 }
 
-func (s *slow) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+func (s *tardy) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	if s.late == nil {
 		return s.Node.Put(ctx, key, data, revision)
 	}
@@ -223,7 +224,7 @@ func TestALateChangeDoesNotOpenTheBarrier(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := enter(ctx, c.Node(0), 2, "b")
 		b.waits(t, "Enter")
-		node := &slow{Node: c.Node(0), late: make(chan error, 1)}
+		node := &tardy{Node: c.Node(0), late: make(chan error, 1)}
 		late := node.late
 		if err := enter(t.Context(), node, 2, "a").end(t, "Enter"); !errors.Is(err, errUnknown) {
 			t.Error(err)
@@ -294,6 +295,7 @@ func TestAPresenceCannotEnterAgain(t *testing.T) {
 // Participants enter and leave many rounds, and give up at random. A participant that is inside
 // must never see fewer than n in its round. After Leave it must never see one that is still inside.
 func TestRoundsDoNotMix(t *testing.T) {
+	slow.UnderRace(t)
 	inFakeTime(t, 3, func(t *testing.T, c *mortisetest.Cluster) {
 		const n, rounds = 4, 15
 		var entered, left atomic.Int64

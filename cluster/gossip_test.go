@@ -48,6 +48,7 @@ func TestALongCutHeals(t *testing.T) {
 // TestACutHealsWithoutHelpFromJoin checks that instances meet again through voters and former
 // members if Join leads to no instance any more.
 func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
@@ -99,6 +100,7 @@ func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
 }
 
 func TestAddressBookKeepsInstancesThatGossipDeclaresDead(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
@@ -248,6 +250,7 @@ func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
 // TestCloseInEveryState checks Close at different times. The synctest bubble fails if a goroutine
 // remains.
 func TestCloseInEveryState(t *testing.T) {
+	slow.UnderRace(t)
 	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond,
 		400 * time.Millisecond,
 		700 * time.Millisecond, time.Second, 3 * time.Second, 7300 * time.Millisecond, time.Minute} {

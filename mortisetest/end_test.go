@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // recorder is a testing.TB that records failures instead of failing.
@@ -87,6 +88,7 @@ func wantFailures(t *testing.T, what string, got []string, parts ...string) {
 }
 
 func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
+	slow.UnderRace(t)
 	hold := func(o Options, end func(c *Cluster, l *mortise.Lock)) func(testing.TB) {
 		return func(t testing.TB) {
 			c := NewWith(t, 3, o)

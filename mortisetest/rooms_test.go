@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/barrier"
 	"github.com/mortise-lock/mortise/election"
 	"github.com/mortise-lock/mortise/flight"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/keep"
 	"github.com/mortise-lock/mortise/mortisetest"
 	"github.com/mortise-lock/mortise/presence"
@@ -255,6 +256,7 @@ func TestEachLossIsReported(t *testing.T) {
 
 // TestEachPackageWaitsForTheGroup begins each use while its node has no leader.
 func TestEachPackageWaitsForTheGroup(t *testing.T) {
+	slow.UnderRace(t)
 	eachRoom(t, func(t *testing.T, c *mortisetest.Cluster, r room) {
 		c.Isolate(0)
 		time.Sleep(30 * time.Second)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -213,6 +214,7 @@ func TestDrift(t *testing.T) {
 }
 
 func TestTenMinutesInABubble(t *testing.T) {
+	slow.UnderRace(t)
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 3,

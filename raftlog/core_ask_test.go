@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // distance is a network in which each message takes two ticks and some messages are lost. The ticks
@@ -119,6 +121,7 @@ func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (
 // After PeerLost two voters become candidates at the same time, and one of them yields. Then the
 // election takes two round trips, and the commit of the first entry takes one more.
 func TestElectionsAtADistance(t *testing.T) {
+	slow.UnderRace(t)
 	for _, tc := range []struct {
 		gone       bool
 		loss       float64

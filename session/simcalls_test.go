@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -217,6 +218,7 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 // TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs 5000 seeds. MORTISE_SEED=17 runs only seed
 // 17 and prints its counts.
 func TestSimulation(t *testing.T) {
+	slow.UnderRace(t)
 	t.Parallel()
 	first, last := uint64(0), uint64(40)
 	if n, err := strconv.ParseUint(os.Getenv("MORTISE_SEEDS"), 10, 64); err == nil {

@@ -3,11 +3,14 @@ package session_test
 import (
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestSimulationOfDeafness cuts the direction from the leader to one member for good. After two
 // TTLs the member must have no session and no lock, and the other members must have lost none.
 func TestSimulationOfDeafness(t *testing.T) {
+	slow.UnderRace(t)
 	t.Parallel()
 	for seed := range uint64(20) {
 		config := simConfig{voters: 3, plain: 3, callers: 3, keys: 2, ttl: 2 * time.Second, drift: 0.009, long: 0.1}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 	"github.com/mortise-lock/mortise/shard"
 )
@@ -73,6 +74,7 @@ func TestFunctionsThatHangAgainAndAgain(t *testing.T) {
 // A function that ignores the end of its context, and does not beat either, keeps its shard for
 // MaxIdle. If it beats, it keeps its shard.
 func TestAFunctionThatIgnoresItsEndKeepsItsShardWhileItBeats(t *testing.T) {
+	slow.UnderRace(t)
 	const idle = 20 * time.Second
 	for name, beats := range map[string]bool{"beats": true, "hangs": false} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // town is a group and the plans of its members. Each plan hears the events late, in order.
@@ -132,6 +133,7 @@ func TestAnEarlierOwnerEndsNothing(t *testing.T) {
 // TestPlansAgree lets random members join and crash. Afterwards each owns its quota, and no more
 // shards have moved than the quotas demand.
 func TestPlansAgree(t *testing.T) {
+	slow.UnderRace(t)
 	for seed := range uint64(150) {
 		w := newTown(seed)
 		w.join("first")

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // folder is a directory with the three files of one node.
@@ -134,6 +136,7 @@ func TestFilesAreReloaded(t *testing.T) {
 }
 
 func TestBrokenFilesKeepTheOldOnes(t *testing.T) {
+	slow.UnderRace(t)
 	ca := newSigner(t, "ca")
 	f := newFolder(t)
 	f.writePair(ca.pair(t))

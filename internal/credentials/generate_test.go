@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // outputs of "openssl rand -hex 32" and of "openssl rand -base64 24"
@@ -90,6 +92,7 @@ func FuzzEstimate(f *testing.F) {
 }
 
 func TestStretchingIsPaidOnce(t *testing.T) {
+	slow.UnderRace(t)
 	var s stretcher
 	first, err := s.get(opensslHex, "orders")
 	if err != nil || len(first) != 32 {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
@@ -118,6 +119,7 @@ func (l *events) watches() *shared {
 // Callers with all kinds of prefixes come and go, some are slow, and each gets all its events after
 // the position at which it began, once and in order, through one watch.
 func TestSharedWatchesLeaveNothingOut(t *testing.T) {
+	slow.UnderRace(t)
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			over, end := context.WithCancel(t.Context())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -47,6 +48,7 @@ func (g *SessionIndex) look() []voters.Registered {
 // TestSessionIndexFollowsTheSessions checks that each pass finds the present sessions, however they
 // are published. Each change must request a pass, because an idle log has no further turns.
 func TestSessionIndexFollowsTheSessions(t *testing.T) {
+	slow.UnderRace(t)
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var g SessionIndex
@@ -102,6 +104,7 @@ func TestSessionIndexFollowsTheSessions(t *testing.T) {
 // TestSessionIndexCostsWhatChanges checks that publishing one change does not copy a hundred
 // thousand sessions, which would delay the callers of locks.
 func TestSessionIndexCostsWhatChanges(t *testing.T) {
+	slow.UnderRace(t)
 	var g SessionIndex
 	now := sessionMap{}
 	for id := range lockfsm.SessionID(100_000) {

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/logtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
 func TestDirStore(t *testing.T) {
+	slow.UnderRace(t)
 	for name, size := range map[string]int{"small segments": 16 << 10, "larger ones": 128 << 10} {
 		t.Run(name, func(t *testing.T) {
 			logtest.TestStore(t, func(t *testing.T) func() raftlog.Store {

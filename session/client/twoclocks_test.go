@@ -11,6 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/keeper"
@@ -701,6 +702,7 @@ func (w *twoClocks) checkSession(c *clocked) {
 // for what the group has, and ends at the exact instants that the lease, the grace and the longest
 // duration name, whatever the client's goroutine knows.
 func TestErrByTwoClocks(t *testing.T) {
+	slow.UnderRace(t)
 	seen := make(map[string]int)
 	for seed := range uint64(400) {
 		w := newTwoClocks(t, seed)
