@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -148,11 +149,23 @@ func unique(anchor string, taken map[string]int) string {
 	return fmt.Sprintf("%s-%d", anchor, count)
 }
 
-// diagrams renders the fenced blocks: sequences of Mermaid as pictures, its graphs as lists, and
-// everything else as code.
+// breakable finds the places in a path or a name at which a narrow cell may break it.
+var breakable = regexp.MustCompile(`([/.])([A-Za-z])`)
+
+// diagrams renders code that can be broken in cells, and the fenced blocks: sequences of Mermaid as
+// pictures, its graphs as lists, and everything else as code.
 type diagrams struct{}
 
 func (diagrams) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindCodeSpan, func(w util.BufWriter, source []byte, node ast.Node, entering bool) (
+		ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		code := template.HTMLEscapeString(strings.ReplaceAll(textOf(node, source), "\n", " "))
+		_, err := w.WriteString("<code>" + breakable.ReplaceAllString(code, "$1<wbr>$2") + "</code>")
+		return ast.WalkSkipChildren, err
+	})
 	r.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, source []byte, node ast.Node, entering bool) (
 		ast.WalkStatus, error) {
 		if !entering {

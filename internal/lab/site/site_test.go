@@ -377,6 +377,19 @@ func TestSections(t *testing.T) {
 	}
 }
 
+// Paths in code may be broken, at their slashes and points.
+func TestCodeCanBeBroken(t *testing.T) {
+	files := small(fstest.MapFS{"docs/B.md": {Data: []byte("`a/b.TestC < 1.5`\n")}})
+	dir := t.TempDir()
+	if err := write(dir, []version{{name: "next", files: files, revision: "main"}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "next", "B.html"))
+	if wanted := "<code>a/<wbr>b.<wbr>TestC &lt; 1.5</code>"; err != nil || !strings.Contains(string(text), wanted) {
+		t.Errorf("%v, without %s:\n%s", err, wanted, text)
+	}
+}
+
 func TestPagesAreInTheOrderOfTheReadme(t *testing.T) {
 	files := fstest.MapFS{
 		"README.md": {Data: []byte("# R\n[z](docs/Z.md), [b](docs/B.md#x), [z](docs/Z.md)")},
