@@ -196,8 +196,9 @@ if $long; then
   short=() model=() seeds=(-t 20m) births=(-n 20000) nodes=(-n 20000) bugs=() real=()
   attack=(-t 5m) heavy=(-race)
 else
-  short=(-short) model=(-quick) seeds=(-n 15) births=(-n 150) nodes=(-n 150) bugs=(-some -passed)
-  real=(-part) attack=(-t 10s) heavy=()
+  # The tests of the simulation run its seeds 1 to 10.
+  short=(-short) model=(-quick) seeds=(-s 11 -n 12) births=(-n 150) nodes=(-n 150)
+  bugs=(-some -passed) real=(-part) attack=(-t 10s) heavy=()
   left 'run without the race detector at a merge' "$unraced"
   left 'run only with -long' "$(slow Nightly)"
 fi

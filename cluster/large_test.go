@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/lead"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // kindWhoIs is the second byte of the question "who are you?" of package founding.
@@ -32,6 +33,7 @@ func (f *fleet) large(n int, all bool) {
 const coldWithin = 8 * time.Second
 
 func TestAColdStartOfManyInstances(t *testing.T) {
+	slow.UnderRace(t)
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("Join names all: %v", all), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,6 +101,7 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 // TestAMemberThatDoesNotGossipAsksSeldom checks that an instance that is not a founder receives a
 // newer configuration from the leader, and asks at most two questions in 30 s.
 func TestAMemberThatDoesNotGossipAsksSeldom(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

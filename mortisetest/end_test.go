@@ -158,6 +158,7 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 }
 
 func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
+	slow.UnderRace(t)
 	t.Parallel() // the test lasts at least 5 s, the value of settle
 	stop := make(chan struct{})
 	defer close(stop)
@@ -172,6 +173,7 @@ func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 }
 
 func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
+	slow.UnderRace(t)
 	for name, test := range map[string]struct {
 		wait func(c *Cluster)
 		want string

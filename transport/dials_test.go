@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -140,6 +141,7 @@ func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 }
 
 func TestDialsOfASecondAreBounded(t *testing.T) {
+	slow.UnderRace(t)
 	for name, hangs := range worlds {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

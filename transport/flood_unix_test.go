@@ -11,11 +11,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // Strangers open connections that are silent, send one byte a second or stop reading. Their number
 // is bounded, and each is closed soon. They do not disturb linked instances or fill the log.
 func TestTenThousandSilentConnections(t *testing.T) {
+	slow.UnderRace(t)
 	want := 10_000
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {

@@ -9,11 +9,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mortise-lock/mortise/internal/lab/limits"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
 func TestFramesAtTheirBounds(t *testing.T) {
+	slow.UnderRace(t)
 	limits.AtMost(t, "maxAddr", maxAddr, func(n int) bool {
 		return new(link).learn(&wire.Standing{Addr: strings.Repeat("a", n)}) == nil
 	})

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/leftover"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -36,6 +37,7 @@ const idleLinks = 400
 // A leader keeps a link to every attached instance. The dialers run in another process, so that
 // only the memory of one side is measured.
 func TestIdleLinksAreSmall(t *testing.T) {
+	slow.UnderRace(t)
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
 			a := newAuthority(t)

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -46,6 +47,7 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 }
 
 func TestFramesOfAllSizes(t *testing.T) {
+	slow.UnderRace(t)
 	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20,
 		readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
 	words := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, sizes[i]) }

@@ -65,7 +65,11 @@ func TestBirths(t *testing.T) {
 // TestDoubts gives most calls a grace, and causes faults often.
 func TestDoubts(t *testing.T) {
 	var all Stats
-	for seed := range uint64(max(2, 12/slowly)) {
+	seeds := 12 / slowly
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range uint64(max(2, seeds)) {
 		cfg := Draw(200 + seed)
 		cfg.Doubts, cfg.Virtual, cfg.Quiet = 0.8, 3*time.Minute, false
 		cfg.TTL, cfg.Grace = time.Second, min(cfg.Grace, time.Second)
