@@ -16,7 +16,7 @@ const (
 
 // Lock begins a call.
 func (s *Set) Lock(w Window, c *Caller) Answer {
-	st := s.stays[name{c.Key, c.Shared}]
+	st := s.named(name{c.Key, c.Shared})
 	switch {
 	case s.leaving || st != nil && st.refuses(w):
 		return Ordinary

@@ -412,6 +412,9 @@ func (r *rig) check() {
 	for _, all := range r.inside {
 		inside += len(all)
 	}
+	if st := s.recent; st != nil && s.stays[st.name] != st {
+		r.fatal("the stay of the last call has ended: %+v", st)
+	}
 	want := Counts{Granted: granted, Asked: len(s.stays) - granted, Free: free, Inside: inside, Waiting: waiting}
 	if got := s.Counts(); got != want || s.keyBytes != keyBytes || waiting+holding != len(r.callers) ||
 		holding != inside {

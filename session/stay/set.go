@@ -21,6 +21,7 @@ type Set struct {
 	news     []News
 
 	stays    map[name]*stay
+	recent   *stay // the stay of the last call that found one; nil after its end
 	free     freeList
 	granted  int     // stays that the group has granted
 	inside   int     // callers that hold a lock
@@ -198,7 +199,24 @@ func (s *Set) ask(st *stay) {
 	s.do(Command{Kind: Acquire, Request: st.request})
 }
 
-func (s *Set) drop(st *stay) { delete(s.stays, st.name) }
+// named returns the stay with a name, or nil.
+func (s *Set) named(n name) *stay {
+	if st := s.recent; st != nil && st.name == n { // calls for one key often follow each other
+		return st
+	}
+	st := s.stays[n]
+	if st != nil {
+		s.recent = st
+	}
+	return st
+}
+
+func (s *Set) drop(st *stay) {
+	delete(s.stays, st.name)
+	if s.recent == st {
+		s.recent = nil
+	}
+}
 
 func (s *Set) wait(st *stay, c *Caller) {
 	c.stay = st
