@@ -52,6 +52,12 @@ type Config struct {
 	// HeartbeatTicks is the time between two heartbeats of a leader, in ticks. Default 1.
 	HeartbeatTicks int
 
+	// SilenceTicks is the shortest silence of a leader after which a follower may start an election,
+	// in ticks. How long it really waits depends on the gaps that it has measured, see detector.go.
+	// It must be above twice HeartbeatTicks and at most ElectionTicks. Zero means ElectionTicks: the
+	// timeouts of raft alone decide.
+	SilenceTicks int
+
 	// EntriesInFlight is the largest number of entries that are proposed and not yet applied.
 	// Default 2. Further batches share the next entry. While a large entry is in flight, the next
 	// entry waits until it is as large as that entry, but at most until the next tick.
@@ -127,6 +133,8 @@ func (c Config) validate() error {
 	wrong(c.HeartbeatTicks <= 0, "HeartbeatTicks must be positive, not %d", c.HeartbeatTicks)
 	wrong(c.ElectionTicks <= c.HeartbeatTicks, "ElectionTicks must be above HeartbeatTicks: %d is not above %d",
 		c.ElectionTicks, c.HeartbeatTicks)
+	wrong(c.SilenceTicks != 0 && (c.SilenceTicks <= 2*c.HeartbeatTicks || c.SilenceTicks > c.ElectionTicks),
+		"SilenceTicks must be above twice HeartbeatTicks and at most ElectionTicks: not %d", c.SilenceTicks)
 	wrong(c.EntriesInFlight <= 0, "EntriesInFlight must be positive, not %d", c.EntriesInFlight)
 	wrong(c.QueueBytes <= 0, "QueueBytes must be positive, not %d", c.QueueBytes)
 	wrong(c.SnapshotBytes <= 0, "SnapshotBytes must be positive, not %d", c.SnapshotBytes)

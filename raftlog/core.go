@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -20,6 +21,8 @@ type CoreConfig struct {
 	Tick             time.Duration
 	ElectionTicks    int
 	HeartbeatTicks   int
+	SilenceTicks     int           // as in Config
+	GapWindow        time.Duration // of the detector; default a minute
 	EntriesInFlight  int
 	QueueBytes       int
 	EntryBytes       int // largest entry that several batches share; default 1 MiB
@@ -69,6 +72,7 @@ type Core struct {
 	unseen     bool // the Survey may have changed since the last call of Surveyed
 	ticks      uint64
 	hearings   hearings
+	detector   detector
 
 	lostTerm   uint64 // last term in which PeerLost reported the leader lost; zero means none
 	duplicates duplicates
@@ -105,6 +109,8 @@ func NewCore(cfg CoreConfig) (_ *Core, err error) {
 		}
 	}()
 	c := &Core{cfg: cfg, id: cfg.State.Identity.ID, ticked: cfg.Now, view: newView()}
+	c.detector = newDetector(cmp.Or(cfg.SilenceTicks, cfg.ElectionTicks), cfg.ElectionTicks, cfg.HeartbeatTicks,
+		int(cmp.Or(cfg.GapWindow, gapWindow)/cfg.Tick))
 	c.hearings.of = map[uint64]hearing{}
 	c.appends.hard, c.appends.saved, c.appends.commit = hard, cfg.State.HardState, hard.GetCommit()
 	if err := c.start(hard); err != nil {

@@ -1,6 +1,8 @@
 package raftlog
 
 import (
+	"slices"
+
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -25,6 +27,28 @@ type asking struct {
 	again     uint64            // tick at which the requests are sent again
 	yielded   uint64            // last term in which this replica yielded; zero means none
 	until     uint64            // tick until which this replica yields
+
+	asker *raftpb.Message // the last MsgPreVote that arrived while this replica followed a leader
+	asked uint64          // tick at which it arrived
+}
+
+// note remembers the pre-vote request of a replica that has suspected the leader first.
+func (a *asking) note(m *raftpb.Message, leader, ticks uint64) {
+	if m.GetType() == raftpb.MsgPreVote && leader != 0 {
+		a.asker, a.asked = m, ticks
+	}
+}
+
+// candidate returns that request if its sender still asks for a vote that this voter can give.
+func (c *Core) candidate() *raftpb.Message {
+	a := &c.asking
+	m := a.asker
+	a.asker = nil
+	if m == nil || m.GetTerm() != c.role.Term+1 || c.ticks-a.asked > askTicks || !c.matches(m) ||
+		!slices.Contains(c.members.voters, m.GetFrom()) {
+		return nil
+	}
+	return m
 }
 
 func (c *Core) asks(m *raftpb.Message) {

@@ -26,6 +26,9 @@ func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 		if seed%4 == 0 {
 			cfg.QueueBytes, cfg.UncommittedBytes, cfg.EntryBytes = 256, 64, 64
 		}
+		if seed%2 == 1 { // elections begin early
+			cfg.SilenceTicks, cfg.GapWindow = 3, 20*testTick
+		}
 	})
 	c.slowly = seed%7 != 0
 	loss := []float64{0, 0.02, 0.15}[seed%3]

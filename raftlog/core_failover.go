@@ -28,6 +28,25 @@ func (c *Core) PeerLost(id uint64) {
 	}
 }
 
+// suspect makes a voter forget a leader that has been silent for too long (detector.go). The voter
+// then supports the candidate that has asked for its vote meanwhile, or starts an election. A live
+// leader keeps the leadership, as in PeerLost.
+func (c *Core) suspect() {
+	if !slices.Contains(c.members.voters, c.id) || !c.detector.givesUp() {
+		return
+	}
+	_ = c.node.ForgetLeader()
+	c.observe()
+	if c.role.Leader != 0 || c.node.BasicStatus().RaftState != raft.StateFollower {
+		return
+	}
+	if m := c.candidate(); m != nil {
+		_ = c.node.Step(m)
+		return
+	}
+	c.Campaign()
+}
+
 // Campaign makes a voter start an election now. The only voter of a group becomes the leader within
 // the next Turns.
 func (c *Core) Campaign() {

@@ -27,6 +27,7 @@ func (c *Core) Tick(now clock.Time) {
 		}
 		return
 	}
+	c.detector.tick(uint64(n))
 	if most := max(1, c.cfg.ElectionTicks/2); n > most {
 		n, c.ticked = most, now
 	} else {
@@ -43,6 +44,7 @@ func (c *Core) Tick(now clock.Time) {
 		c.askAgain()
 		c.watch()
 	}
+	c.suspect()
 }
 
 func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
@@ -79,12 +81,14 @@ func (c *Core) step(m *raftpb.Message, duplicate bool) {
 	if !acceptable(m, c.id) || c.yields(m) || c.wentBack(m) {
 		return
 	}
+	c.asking.note(m, c.role.Leader, c.ticks)
 	c.compare(m) // before raft, which takes any sender of a heartbeat for the leader
 	// An error of raft only means that the message is obsolete.
 	_ = c.node.Step(m)
 	c.hear(m.GetFrom(), m.GetTerm(), duplicate)
 	c.observe()
 	c.led(m.GetFrom(), m.GetTerm())
+	c.detector.heard(m.GetFrom())
 }
 
 // wentBack reports whether a heartbeat shows that this replica has stored entries that its log

@@ -21,6 +21,11 @@ func (c *Core) observe() {
 		c.hearings.listen(&c.members.config, c.ticks)
 	}
 	c.role, c.unseen = now, true
+	if now.Leading {
+		c.detector.follows(0)
+	} else {
+		c.detector.follows(now.Leader)
+	}
 	c.duplicates.until = c.ticks + unsettledTicks
 	if now.Leader == 0 {
 		now.LastTerm, now.LastIndex, _ = c.LastEntry() // zero after an error

@@ -57,11 +57,35 @@
 //
 // If a leader's streams end, or the leader reports that it has retired, the other voters start an
 // election immediately (see [Log.PeerLost]). A leader that only stops sending loses the leadership
-// after the election timeout. Three files shorten elections: core_failover.go, core_ask.go and
-// core_duplicate.go.
+// after the election timeout, or earlier (see "A silent leader"). Four files shorten elections:
+// core_failover.go, core_ask.go, core_duplicate.go and detector.go.
 //
 // Each change of term or role discards all waiting batches and rounds. A batch that was passed to
 // Propose for one term is never proposed in another term.
+//
+// # A silent leader
+//
+// Each voter limits the silence of its leader by the gaps that it has measured (detector.go). A gap
+// is the time between two messages of a leader, or a heartbeat and the time for which the voter's
+// own process did not run. A round trip causes no gap, because heartbeats follow each other. Lost
+// and delayed messages cause gaps, and so does a leader without a processor.
+//
+//   - Bounds. The limit is SilenceTicks at least. At ElectionTicks, the timeouts of raft alone
+//     decide. They are random, between one and two times ElectionTicks.
+//   - A voter starts at the upper bound. The limit falls if all gaps of one to two minutes were
+//     regular. It rises at once, by four ticks for each tick by which a gap exceeds a regular one.
+//   - A gap of SilenceTicks or more has cost a living leader the lead, or would have done so. The
+//     upper bound then holds for an hour, the next time for two hours, and so on up to a day. A gap
+//     longer than every timeout of raft is an outage. It changes nothing.
+//   - Silence is counted in ticks that the voter has taken. A late tick counts once. So a process
+//     that gets no processor does not mistake its own pause for silence.
+//
+// Another replica can only send its messages late, or not at all, so it can move the limit only
+// within the bounds. The limit is not random. A voter that reaches it supports the candidate that
+// has asked it before, and of two candidates one yields.
+//
+// No guarantee depends on the limit. An election that was not needed costs the time of a failover
+// and no lock, because a leader confirms nothing without a majority.
 //
 // # Changes of the configuration
 //

@@ -339,12 +339,13 @@ func TestStartRefuses(t *testing.T) {
 		"Send": func(c *Config) { c.Send = nil }, "SendSnapshot": func(c *Config) { c.SendSnapshot = nil },
 		"Tick": func(c *Config) { c.Tick = -1 }, "HeartbeatTicks": func(c *Config) { c.HeartbeatTicks = -1 },
 		"ElectionTicks":   func(c *Config) { c.ElectionTicks, c.HeartbeatTicks = 7, 7 },
+		"SilenceTicks":    func(c *Config) { c.SilenceTicks, c.HeartbeatTicks = 4, 2 },
 		"EntriesInFlight": func(c *Config) { c.EntriesInFlight = -1 },
 		"QueueBytes":      func(c *Config) { c.QueueBytes = -1 }, "SnapshotBytes": func(c *Config) { c.SnapshotBytes = -1 },
 	} {
 		c := good()
 		change(&c)
-		says := map[string]string{"ElectionTicks": ": 7 is not above 7"}[field]
+		says := map[string]string{"ElectionTicks": ": 7 is not above 7", "SilenceTicks": ": not 4"}[field]
 		if _, err := Start(c); err == nil || !strings.HasPrefix(err.Error(), "raftlog: "+field+" ") ||
 			strings.Contains(err.Error(), "\n") || !strings.HasSuffix(err.Error(), says) {
 			t.Errorf("%s: %v", field, err)

@@ -22,7 +22,7 @@ func Start(cfg Config) (*Log, error) {
 	}
 	core, err := NewCore(CoreConfig{
 		State: st, Now: cfg.Clock.Now(), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks,
-		HeartbeatTicks:  cfg.HeartbeatTicks,
+		HeartbeatTicks: cfg.HeartbeatTicks, SilenceTicks: cfg.SilenceTicks,
 		EntriesInFlight: cfg.EntriesInFlight, Deferrable: cfg.Deferrable, Queued: cfg.Queued, Digest: cfg.Digest,
 		QueueBytes: cfg.QueueBytes, SnapshotBytes: cfg.SnapshotBytes,
 		KeepEntries: cfg.KeepEntries, Logger: cfg.Logger,

@@ -115,7 +115,8 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 		Group: group, ID: id, Store: store, Applier: r.core, Send: r.send, SendDuplicates: r.sendDuplicates,
 		SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
 		Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks, HeartbeatTicks: replica.HeartbeatTicks,
-		Deferrable: r.core.Deferrable, Queued: r.core.Queued, Digest: r.core.Digest, Logger: n.logger,
+		SilenceTicks: replica.SilenceTicks,
+		Deferrable:   r.core.Deferrable, Queued: r.core.Queued, Digest: r.core.Digest, Logger: n.logger,
 	})
 	if err != nil {
 		r.keeper.Close()

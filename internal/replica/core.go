@@ -15,11 +15,13 @@ import (
 )
 
 // The election timeout is longer than any pause of a healthy machine, and short enough for a
-// failover within two seconds.
+// failover within two seconds. Where heartbeats come on time, a voter waits for 200 ms only, which
+// is three missing heartbeats (raftlog/detector.go).
 const (
 	RaftTick        = 25 * time.Millisecond
 	ElectionTicks   = 20
-	HeartbeatTicks  = 4
+	HeartbeatTicks  = 2
+	SilenceTicks    = 8
 	ElectionTimeout = ElectionTicks * RaftTick
 )
 

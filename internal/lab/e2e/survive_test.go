@@ -40,6 +40,32 @@ func TestCrashedLeaderCostsOneFailover(t *testing.T) {
 	})
 }
 
+// TestASilentLeaderIsFollowedSoon cuts off a leader whose heartbeats have come on time for minutes.
+func TestASilentLeaderIsFollowedSoon(t *testing.T) {
+	slow.UnderRace(t)
+	for _, phase := range []time.Duration{0, 17 * time.Millisecond, 38 * time.Millisecond} { // after a heartbeat
+		bubble(t, func(t *testing.T) {
+			f := startFleet(t, 3)
+			time.Sleep(3*time.Minute + phase)
+			leader := f.leader()
+			f.isolate(leader)
+			cut := time.Now()
+			for leads := false; !leads; {
+				time.Sleep(time.Millisecond)
+				leads = f.nodes[(leader+1)%3].Status().Leading || f.nodes[(leader+2)%3].Status().Leading
+				if took := time.Since(cut); took > 210*time.Millisecond {
+					t.Fatalf("no other node leads %v after the leader was cut off", took)
+				}
+			}
+			t.Logf("another node leads after %v", time.Since(cut))
+			unlock(t, f.lock((leader+1)%3, "k"))
+			f.rejoin(leader)
+			f.ready()
+			f.nothingLeft()
+		})
+	}
+}
+
 func TestLocksOfSurvivorsOutliveTheLeader(t *testing.T) {
 	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {

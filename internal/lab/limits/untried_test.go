@@ -62,7 +62,8 @@ var untried = map[string]string{
 		"internal/credentials.lifetime internal/credentials.lookEvery internal/credentials.renewAfter " +
 		"internal/credentials.stepBack internal/instance.diskBlamedAfter " +
 		"internal/instance.seldomEvery internal/replica.agreeEvery internal/trace.loudEvery lastAsk " +
-		"lookPause raftlog.caughtUpEntries raftlog.compareTicks raftlog.handoverLimit " +
+		"lookPause raftlog.askTicks raftlog.caughtUpEntries raftlog.compareTicks raftlog.gapFactor " +
+		"raftlog.handoverLimit " +
 		"raftlog.maxCloseWait raftlog.outageTicks raftlog/storage.maxCloseWait " +
 		"session/client.answerTTLParts session/client.answerTime session/client.leaseRenewLongest " +
 		"session/client.leaseRenewParts session/client.leaseShortestParts session/client.renewWaiting " +

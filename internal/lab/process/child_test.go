@@ -41,6 +41,7 @@ type answer struct {
 	Err     string
 	Token   uint64 `json:",string"`
 	Leading bool
+	Term    uint64
 	Leader  string
 	Waiting string
 	Starved time.Duration
@@ -123,7 +124,8 @@ func (c *child) answer(r request) {
 		}
 	case "status":
 		s := c.node.Status()
-		a.Leading, a.Leader, a.Waiting, a.Starved, a.Left = s.Leading, s.Leader, s.Waiting, s.Starved, s.LeaseFor
+		a.Leading, a.Term, a.Leader, a.Waiting, a.Starved = s.Leading, s.Term, s.Leader, s.Waiting, s.Starved
+		a.Left = s.LeaseFor
 	}
 	if err != nil {
 		a.Err = err.Error()

@@ -92,7 +92,8 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		RaftTrace: trace,
 		State:     state, Now: p.m.clock(), Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks,
-		HeartbeatTicks:  replica.HeartbeatTicks,
+		HeartbeatTicks: replica.HeartbeatTicks, SilenceTicks: replica.SilenceTicks,
+		GapWindow:       []time.Duration{0, time.Second}[w.cfg.Seed/2%2], // a run seldom has two quiet minutes
 		EntriesInFlight: 2, Deferrable: r.glue.Deferrable, Queued: r.glue.Queued, Digest: r.glue.Digest, QueueBytes: 1 << 20,
 		SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
