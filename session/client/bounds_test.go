@@ -17,7 +17,11 @@ func TestATermAtItsBound(t *testing.T) {
 }
 
 func TestPartsOfTheStaysAtTheirBounds(t *testing.T) {
-	parts := func(stays int) int { return len(newKept(&Config{Stays: stays})) }
+	parts := func(stays int) int {
+		var a keptAll
+		a.make(&Config{Stays: stays})
+		return len(a.all())
+	}
 	limits.AtMost(t, "keptParts", keptParts, func(n int) bool { return parts(n*leastPart) == n })
 	limits.Below(t, "leastPart", leastPart, func(n int) bool { return parts(leastPart+n) == 1 })
 	if n := parts(-1); n != 1 {

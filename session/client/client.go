@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -56,9 +55,7 @@ type Client struct {
 	safe     atomic.Int64 // the clock.Time at which the lease enters jeopardy; only the goroutine writes it
 	ttl      atomic.Int64 // the granted TTL; only the goroutine writes it
 	slots    sync.Pool
-	kept     []*kept      // see keptOf; not changed
-	keeps    atomic.Bool  // there was a sticky call
-	seed     maphash.Seed // see keptOf
+	kept     keptAll
 	idle     idleHolds
 	wake     chan struct{}
 	ended    chan struct{}
@@ -91,8 +88,7 @@ func New(config Config) *Client {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{config: config, kept: newKept(&config), seed: maphash.MakeSeed(), wake: make(chan struct{}, 1),
-		ended: make(chan struct{})}
+	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.core = NewCore(config.Clock.Now(), config.TTL)
 	c.core.Claims(config.Since)
 	go c.run()
@@ -269,8 +265,7 @@ func (c *Client) turn() (more, open bool) {
 	}
 	c.spare = inbox[:0]
 	if closed {
-		c.had = stay.Counts{}
-		c.keptDo(func(s *stay.Set) { s.Leave(ErrClosed); c.had = c.had.Plus(s.Counts()) })
+		c.keptLeave(ErrClosed)
 		for c.core.Turn(now, to) && c.core.due() { // sends the releases
 		}
 		c.core.End(now, to)
@@ -326,7 +321,7 @@ func (c *Client) dispatch(now clock.Time, in *input) {
 		c.rebound = append(c.rebound, in.waiter)
 	case inputLeaving:
 		c.core.Leaving(now)
-		c.keptDo(func(s *stay.Set) { s.Leave(ErrLeaving) })
+		c.keptLeave(ErrLeaving)
 	case inputWait:
 		c.waiting = append(c.waiting, in.waiter)
 	case inputCloseSession:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -28,21 +29,55 @@ const (
 	leastPart = 64 // stays
 )
 
-func newKept(config *Config) []*kept {
+// keptAll has the parts. They are made by the first sticky call: most sessions have none.
+type keptAll struct {
+	parts atomic.Pointer[[]*kept] // nil until then; not changed afterwards
+	seed  maphash.Seed            // see keptOf; set with the parts
+
+	mu      sync.Mutex // guards leaving, and the making of the parts
+	leaving error      // for stays that are made after Leave
+}
+
+// all returns the parts, or none before the first sticky call.
+func (a *keptAll) all() []*kept {
+	if all := a.parts.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+func (a *keptAll) make(config *Config) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all() != nil {
+		return
+	}
 	n := min(max(config.Stays/leastPart, 1), keptParts)
 	all := make([]*kept, n)
 	for i := range all {
 		all[i] = &kept{stays: stay.NewSet(config.Stays/n, config.StayIdle)}
+		if a.leaving != nil {
+			all[i].stays.Leave(a.leaving)
+		}
 	}
-	return all
+	a.seed = maphash.MakeSeed()
+	a.parts.Store(&all)
 }
 
-// keptOf returns the part of the stays to which a key belongs.
+// leave must be called before Leave of the parts.
+func (a *keptAll) leave(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.leaving = err
+}
+
+// keptOf returns the part of the stays to which a key belongs. There was a sticky call.
 func (c *Client) keptOf(key string) *kept {
-	if len(c.kept) == 1 {
-		return c.kept[0]
+	all := c.kept.all()
+	if len(all) == 1 {
+		return all[0]
 	}
-	return c.kept[maphash.String(c.seed, key)%uint64(len(c.kept))]
+	return all[maphash.String(c.kept.seed, key)%uint64(len(all))]
 }
 
 // window must be called under kept.mu.
@@ -93,8 +128,8 @@ func (c *Client) AcquireKept(ctx context.Context, h *Hold, p *Pass) error {
 }
 
 func (c *Client) lockKept(h *Hold) stay.Answer {
-	if !c.keeps.Load() {
-		c.keeps.Store(true)
+	if c.kept.all() == nil {
+		c.kept.make(&c.config)
 	}
 	k := c.keptOf(h.pass.Key)
 	k.mu.Lock()
@@ -159,7 +194,7 @@ func (c *Client) unlockKept(h *Hold, lapsed string) error {
 
 // yield must be called before a request is sent to the group.
 func (c *Client) yield(r *Request) {
-	if !c.keeps.Load() {
+	if c.kept.all() == nil {
 		return
 	}
 	do := func(key string, f func(*stay.Set)) {
@@ -236,7 +271,7 @@ func (c direct) Do(command *stay.Command) error {
 }
 
 func (c *Client) keptDo(f func(*stay.Set)) {
-	for _, k := range c.kept {
+	for _, k := range c.kept.all() {
 		k.do(f, direct{posting{c}})
 	}
 }
@@ -248,16 +283,21 @@ func (k *kept) do(f func(*stay.Set), o stay.Outlets) {
 	k.stays.Carry(o)
 }
 
+func (c *Client) keptLeave(err error) {
+	c.kept.leave(err)
+	c.had = stay.Counts{}
+	c.keptDo(func(s *stay.Set) { s.Leave(err); c.had = c.had.Plus(s.Counts()) })
+}
+
 // keptTurn begins a turn of the stays.
 func (c *Client) keptTurn(now clock.Time) {
-	if c.had = (stay.Counts{}); c.keeps.Load() {
-		c.keptDo(func(s *stay.Set) { s.Tick(now); c.had = c.had.Plus(s.Counts()) })
-	}
+	c.had = stay.Counts{}
+	c.keptDo(func(s *stay.Set) { s.Tick(now); c.had = c.had.Plus(s.Counts()) })
 }
 
 // keptRenewed is called when the lease was renewed, during the output of the core.
 func (c *Client) keptRenewed() {
-	for _, k := range c.kept {
+	for _, k := range c.kept.all() {
 		k.do(func(s *stay.Set) { s.Renewed(c.window()) }, posting{c})
 	}
 }
@@ -268,7 +308,7 @@ func (c *Client) keptRenewed() {
 func (c *Client) counted(s Status) Status {
 	var n stay.Counts
 	s.Stays = stay.Totals{}
-	for _, k := range c.kept {
+	for _, k := range c.kept.all() {
 		k.mu.Lock()
 		s.Stays, n = s.Stays.Plus(k.stays.Totals), n.Plus(k.stays.Counts())
 		k.mu.Unlock()
@@ -301,10 +341,7 @@ func (c *Client) heldKeys() []string {
 
 func (c *Client) next() clock.Time {
 	next := c.core.Next()
-	if !c.keeps.Load() {
-		return next
-	}
-	for _, k := range c.kept {
+	for _, k := range c.kept.all() {
 		k.mu.Lock()
 		t := k.stays.Next(c.now)
 		k.mu.Unlock()

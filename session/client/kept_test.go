@@ -75,7 +75,7 @@ func (w *world) kept(c nodeid.ID, key string) {
 	h := w.sticky(c, key)
 	w.unlock(h)
 	synctest.Wait()
-	if n := w.clients[c].kept[0].stays.Counts(); n.Granted == n.Inside || h.pass == nil {
+	if n := w.clients[c].stays().Counts(); n.Granted == n.Inside || h.pass == nil {
 		w.t.Fatal("the lock is not kept")
 	}
 }
@@ -146,15 +146,19 @@ func TestKeptSecondLockSendsNoFrame(t *testing.T) {
 	})
 }
 
+// stays returns the first part of the stays.
+func (c *Client) stays() *stay.Set {
+	c.kept.make(&c.config)
+	return c.kept.all()[0].stays
+}
+
 // ofOneStay returns a client without a goroutine, which keeps the key x.
 func ofOneStay() *Client {
-	c := &Client{config: Config{Clock: clock.Monotonic()}, kept: []*kept{{stays: stay.NewSet(10, time.Hour)}},
-		wake: make(chan struct{}, 1)}
+	c := &Client{config: Config{Clock: clock.Monotonic(), Stays: 10, StayIdle: time.Hour}, wake: make(chan struct{}, 1)}
 	for _, t := range []*atomic.Int64{&c.deadline, &c.safe, &c.ttl} {
 		t.Store(1 << 62)
 	}
-	l, s := &stay.Caller{Key: "x", Caller: &Hold{client: c, slot: make(chan error, 1)}}, c.kept[0].stays
-	c.keeps.Store(true)
+	l, s := &stay.Caller{Key: "x", Caller: &Hold{client: c, slot: make(chan error, 1)}}, c.stays()
 	s.Lock(c.window(), l)
 	s.Carry(posting{c})
 	s.Granted(c.window(), c.inbox[0].stay.Request, 1, 1<<62)
@@ -165,7 +169,7 @@ func ofOneStay() *Client {
 
 func (c *Client) keepsNothing(t *testing.T) {
 	t.Helper()
-	s := c.kept[0].stays
+	s := c.stays()
 	if s.Counts() != (stay.Counts{}) || s.Next(c.now) != 0 || len(c.core.asking) > 0 ||
 		len(c.core.answers) > 0 {
 		t.Errorf("left: %+v, %d asking, %d answers", s, len(c.core.asking), len(c.core.answers))
@@ -363,7 +367,7 @@ func TestKeptLossIsToldWithoutFreeStays(t *testing.T) {
 	for _, inUse := range []int{0, 1} {
 		keeping(t, func(w *world) {
 			c, held := w.clients[kept100], -1
-			c.kept[0].stays.Idle = time.Hour
+			c.stays().Idle = time.Hour
 			w.kept(kept100, "x")
 			if inUse == 1 {
 				defer w.sticky(kept100, "x").ReleaseSoon()
@@ -390,7 +394,7 @@ func TestKeptLossIsToldWithoutFreeStays(t *testing.T) {
 // TestKeptNothingInJeopardy checks that callers wait until the lease is renewed.
 func TestKeptNothingInJeopardy(t *testing.T) {
 	keeping(t, func(w *world) {
-		w.clients[kept100].kept[0].stays.Idle = time.Hour
+		w.clients[kept100].stays().Idle = time.Hour
 		w.kept(kept100, "x")
 		w.elect(nodeidtest.ID(0))
 		time.Sleep(worldTTL / 3 * 2)
@@ -721,4 +725,22 @@ func TestRequestUnderAPass(t *testing.T) {
 			w.t.Error("a pass that has ended is an owner")
 		}
 	})
+}
+
+// TestStaysAreMadeByTheFirstStickyCall checks that a session without sticky calls costs nothing for
+// them, and that stays that are made after Leave keep nothing.
+func TestStaysAreMadeByTheFirstStickyCall(t *testing.T) {
+	t.Parallel()
+	c := &Client{config: Config{Clock: clock.Monotonic(), Stays: 10_000, StayIdle: time.Hour, Random: func([]byte) {}},
+		core: NewCore(1, worldTTL), wake: make(chan struct{}, 1)}
+	c.turn()
+	if c.kept.all() != nil {
+		t.Error("there are stays before the first sticky call")
+	}
+	c.dispatch(1, &input{kind: inputLeaving})
+	h := &Hold{client: c, pass: &Pass{stay.Caller{Key: "x"}}}
+	h.pass.Caller.Caller = h
+	if answer := c.lockKept(h); answer != stay.Ordinary || len(c.kept.all()) != keptParts {
+		t.Errorf("after Leave a sticky call is answered %v, and there are %d parts", answer, len(c.kept.all()))
+	}
 }

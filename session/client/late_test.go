@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // A lease that ends while the process is stopped is reported with the time for which it did not
@@ -70,7 +69,6 @@ func TestATimerIsNotLateWhileAWatcherRuns(t *testing.T) {
 	at := &setClock{now: clock.Time(time.Hour)}
 	c := &Client{core: NewCore(at.now, time.Second), config: Config{Clock: at, TTL: time.Second,
 		Random: func([]byte) {}, Watch: func(*News) { at.now = at.now.Add(2 * time.Second) }}}
-	c.kept = []*kept{{stays: stay.NewSet(1, time.Second)}}
 	c.due = at.now // the timer is due when the watcher begins
 	c.tell(Status{}, Status{Phase: Attached})
 	if c.told != at.now {

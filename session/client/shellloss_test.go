@@ -194,8 +194,7 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 // is published.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
-	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL),
-		kept: []*kept{{stays: stay.NewSet(0, 0)}}}
+	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
 	c.deadline.Store(1000)
 	h := &Hold{client: c, req: &Request{}}
 	h.req.Caller = h
@@ -227,10 +226,10 @@ func TestMarksOfPassesComeBeforeTheDeadline(t *testing.T) {
 	p := passOf("x")
 	h := &Hold{client: c, slot: make(chan error, 1), pass: &p}
 	p.Caller.Caller = h
-	if answer := c.kept[0].stays.Lock(c.window(), &p.Caller); answer != stay.Passed {
+	if answer := c.stays().Lock(c.window(), &p.Caller); answer != stay.Passed {
 		t.Fatalf("answer %d", answer)
 	}
-	r := &Request{Caller: c.kept[0].stays.Request(&p.Caller)}
+	r := &Request{Caller: c.stays().Request(&p.Caller)}
 	told := 0
 	out := Output{Outcomes: []Outcome{{Kind: OutcomeLost, Request: r, Err: ErrLost}}, Deadline: 2000}
 	h.OnLoss(func(Loss, error) {
@@ -252,8 +251,8 @@ type lockedClock struct {
 }
 
 func (l *lockedClock) Now() clock.Time {
-	if l.c.kept[0].mu.TryLock() {
-		l.c.kept[0].mu.Unlock()
+	if l.c.kept.all()[0].mu.TryLock() {
+		l.c.kept.all()[0].mu.Unlock()
 		l.t.Error("the clock is read before the stays are locked, so a pass may be granted after it was marked as lost")
 	}
 	return l.Clock.Now()
@@ -330,8 +329,7 @@ func TestErrAtTheDeadline(t *testing.T) {
 	} {
 		var now clock.Manual
 		now.Advance(time.Duration(row.at))
-		c := &Client{config: Config{Clock: &now}, core: NewCore(1, worldTTL), wake: make(chan struct{}, 1),
-			kept: []*kept{{stays: stay.NewSet(0, 0)}}}
+		c := &Client{config: Config{Clock: &now}, core: NewCore(1, worldTTL), wake: make(chan struct{}, 1)}
 		c.deadline.Store(int64(deadline))
 		h := &Hold{client: c}
 		if row.limit != 0 {

@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
@@ -37,7 +36,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 			c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{
 				Clock: new(clock.Manual), Random: func([]byte) {},
 				Send: func(nodeid.Endpoint, []byte, []byte) error { return nil },
-			}, kept: []*kept{{stays: stay.NewSet(0, 0)}}}
+			}}
 			frame := make([]byte, row.size)
 			for turn := range 5 {
 				c.heeded = leader

@@ -115,7 +115,7 @@ func newTwoClocks(t *testing.T, seed uint64) *twoClocks {
 			TTL: clockedTTL, Stays: 4, StayIdle: 20 * time.Second, Random: w.random, Send: c.send,
 			Logger: slog.New(slog.DiscardHandler)}}
 		c.core = NewCore(w.now, clockedTTL)
-		c.kept = []*kept{{stays: stay.NewSet(4, 20*time.Second)}}
+		c.kept.parts.Store(&[]*kept{{stays: stay.NewSet(4, 20*time.Second)}})
 		c.record = []byte{byte(i + 1)}
 		c.post(input{kind: inputRebind, bytes: c.record, targets: []nodeid.Endpoint{leader},
 			waiter: &waiter{result: make(chan error, 1)}})
@@ -137,10 +137,10 @@ func (w *twoClocks) Now() clock.Time {
 		return now
 	}
 	for _, c := range w.clients {
-		if !c.kept[0].mu.TryLock() {
+		if !c.kept.all()[0].mu.TryLock() {
 			return now // other callers would wait
 		}
-		c.kept[0].mu.Unlock()
+		c.kept.all()[0].mu.Unlock()
 	}
 	if w.pauseIn--; w.pauseIn == 0 {
 		w.pause()
