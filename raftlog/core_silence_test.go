@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // wide is a group of Cores in fake time, with the times of package internal/replica. Its network
@@ -194,6 +195,7 @@ func (w *wide) silences(takeAway func(l *replica) (giveBack func())) (took []tim
 // millisecond and no packet is lost, the median until another leads must be below 200 ms. In no
 // network may it be longer than by the timeouts of raft alone.
 func TestASilentLeaderIsFollowed(t *testing.T) {
+	slow.UnderRace(t)
 	for how, takeAway := range map[string]func(w *wide) func(l *replica) func(){
 		"stopped": func(w *wide) func(l *replica) func() {
 			return func(l *replica) func() {
@@ -268,6 +270,7 @@ func pauses(t *testing.T, seed uint64, silence int, shortest time.Duration, alph
 // TestPausesCauseNoElections compares an hour of pauses with the same hour by the timeouts of raft
 // alone. Only the first pause of its length may cost an election, because nothing foretells it.
 func TestPausesCauseNoElections(t *testing.T) {
+	slow.UnderRace(t)
 	seeds := uint64(20)
 	if testing.Short() {
 		seeds = 1

@@ -166,10 +166,8 @@ func (w *fleet) writeSome() {
 	if r == nil {
 		return
 	}
-	believers := slices.DeleteFunc(w.believersIn(r.Group), func(c *call) bool {
-		t := c.req.Terms
-		return t != nil && (t.Permits != 0 || len(t.Modes) > 0)
-	})
+	// A downgrade makes a hold shared, and a resumed one may be.
+	believers := slices.DeleteFunc(w.believersIn(r.Group), func(c *call) bool { return !c.termsOf(0).Alone() })
 	if len(believers) == 0 {
 		return
 	}
