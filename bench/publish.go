@@ -24,8 +24,8 @@ var natsAndOlric string
 //go:embed sticky.md
 var stickyLocks string
 
-// This text is two sections: the limit that a lock cannot beat, and the budget of one Lock, which
-// the flag -budget writes.
+// This text is three sections: the limit that a lock cannot beat, the budget of one Lock, which the
+// flag -budget writes, and what has changed since the last whole run.
 //
 //go:embed limit.md
 var limit string
