@@ -51,7 +51,7 @@ type Hooks struct {
 	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
 	// unlocked. The lock stays held until the session, Request.MaxHold or MaxIdle ends. The garbage
 	// collector finds the leak, perhaps minutes later or never, and the next renewal of a lease
-	// reports it. A lock whose Lock.Context has not ended is not leaked. This hook costs eight
+	// reports it. A lock whose Lock.Context has not ended is not leaked. This hook costs twelve
 	// allocations and a kilobyte per lock.
 	Leaked func(e LockEvent)
 

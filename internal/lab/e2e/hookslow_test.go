@@ -289,7 +289,7 @@ func TestWhatHooksOfLocksCost(t *testing.T) {
 	})
 	leaked := cost(&mortise.Hooks{Leaked: func(mortise.LockEvent) {}})
 	t.Logf("allocations for each lock: %v without hooks, %v with three, %v with Leaked", without, three, leaked)
-	if three > without+2 || leaked > without+8 {
-		t.Error("Hooks promises two more for three hooks, and eight for Leaked")
+	if three > without+4 || leaked > without+12 {
+		t.Error("Hooks promises four more for three hooks, and twelve for Leaked")
 	}
 }
