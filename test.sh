@@ -273,6 +273,8 @@ step "plugs: tusd" nested adapters/mortisetusd "${heavy[@]}"
 step "plugs: Vault's SDK" nested adapters/mortisevault "${heavy[@]}"
 step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -cpu=1
 step "plugs: electors of client-go" nested adapters/mortisekubernetes -cpu=1 "${heavy[@]}"
+step "plugs: the OpenTelemetry Collector" nested adapters/mortisecollector "${heavy[@]}"
+step "contrib's interface of the Collector" nested adapters/mortisecollector/compare "${heavy[@]}"
 step "the analyzer of code that uses the locks" nested adapters/mortisevet "${heavy[@]}"
 step "the analyzer finds nothing in the library and its examples" analyzed go.mod
 nightly "the analyzer finds nothing in all modules" analyzed \

@@ -26,7 +26,8 @@ func rooms() map[string]string {
 		"internal/guest": "programs and pages", "internal/tofu": "programs and pages",
 
 		"internal/lab": "lab", "bench": "lab", "judge": "lab", "model": "lab", "deploy": "lab", "examples": "examples",
-		"fence/sqltest": "lab", "scripts": "lab", "adapters/mortisedropin/compare": "lab",
+		"fence/sqltest": "lab", "scripts": "lab", "adapters/mortisecollector/compare": "lab",
+		"adapters/mortisedropin/compare": "lab",
 
 		// The rooms of the lab before it had a house of its own.
 		"internal/attack": "lab", "internal/check": "lab", "internal/e2e": "lab", "internal/fakelock": "lab",
