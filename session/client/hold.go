@@ -94,12 +94,15 @@ func (h *Hold) idle() *idle {
 	return h.limits.idle
 }
 
-// Token returns the fencing token, also after the hold has ended.
+// Token returns the fencing token, also after the hold has ended. It is zero before Acquire.
 func (h *Hold) Token() lockfsm.Token {
-	if h.pass != nil {
+	switch {
+	case h.pass != nil:
 		return h.pass.Token()
+	case h.req != nil:
+		return h.req.token
 	}
-	return h.req.token
+	return 0
 }
 
 // Grant returns what the hold includes. From the beginning of a downgrade on, it has the new

@@ -67,9 +67,9 @@ func TestAShowShowsWhatMatters(t *testing.T) {
 // TestWhyALockIsTaken checks what is said of the end of a hold.
 func TestWhyALockIsTaken(t *testing.T) {
 	for text, want := range map[string]string{
-		"seed=7&do=24500p1&end=32000":         "its lease has run out",
-		"seed=7&do=24500k1&end=32000":         "its lease has run out",
-		"seed=7&do=24500k1,24600s1&end=32000": "its node has ended, as start 2 with its directory shows",
+		"seed=7&do=22000p1&end=30000":         "its lease has run out",
+		"seed=7&do=22000k1&end=30000":         "its lease has run out",
+		"seed=7&do=22000k1,22100s1&end=30000": "its node has ended, as start 2 with its directory shows",
 	} {
 		a, err := Parse(text)
 		if err != nil {
