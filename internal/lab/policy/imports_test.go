@@ -116,6 +116,7 @@ var allowed = map[string][]string{
 	"examples/importer":              {""},
 	"examples/recipes":               {},
 	"examples/comingfrom":            {},
+	"examples/hosts":                 {},
 	"examples/tutorial":              {"", "fence"},
 	"internal/lab/process":           {""},
 	"internal/lab/proctest":          {},
