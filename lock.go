@@ -107,7 +107,12 @@ func (l *Lock) observed(call *trace.Call) {
 }
 
 // more returns the rare fields of the lock, or nil.
-func (l *Lock) more() *lockMore { return l.handle.seldom().lock }
+func (l *Lock) more() *lockMore {
+	if m := l.handle.more.Load(); m != nil {
+		return m.lock
+	}
+	return nil
+}
 
 // rarely returns the rare fields of the lock to be changed.
 func (l *Lock) rarely() *lockMore {
