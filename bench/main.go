@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string) error {
 
 // What -quick measures by default, so that it ends within a minute.
 const (
-	quickPeers     = "mortise-dir-tls,etcd,redis-always,mortise-tls,etcd-nosync,redis,postgres"
+	quickPeers     = "mortise-dir-tls,wire-sync-tls,etcd,redis-always,mortise-tls,wire-tls,etcd-nosync,redis,postgres"
 	quickWorkloads = "^(serial|parallel64|parallel1024|handover3)$"
 )
 

@@ -13,62 +13,49 @@ type spares struct {
 	queues  []*queue
 }
 
-func (s *spares) spareEntry() *entry {
-	if n := len(s.entries); n > 0 {
-		e := s.entries[n-1]
-		s.entries = s.entries[:n-1]
-		return e
+// spare takes a struct from a pool, or makes one.
+func spare[T any](pool *[]*T) *T {
+	n := len(*pool)
+	if n == 0 {
+		return new(T)
 	}
-	return new(entry)
+	one := (*pool)[n-1]
+	*pool = (*pool)[:n-1]
+	return one
 }
+
+// recycle clears a struct and puts it into a pool that is not full.
+func recycle[T any](pool *[]*T, one *T) {
+	var zero T
+	if *one = zero; len(*pool) < maxSpare {
+		*pool = append(*pool, one)
+	}
+}
+
+func (s *spares) spareEntry() *entry { return spare(&s.entries) }
 
 // recycleEntry clears e. If e is in the list of touched entries, fire then skips it. No command
 // creates an entry after it has removed one, so e is not reused before fire has run.
-func (s *spares) recycleEntry(e *entry) {
-	*e = entry{}
-	if len(s.entries) < maxSpare {
-		s.entries = append(s.entries, e)
-	}
-}
+func (s *spares) recycleEntry(e *entry) { recycle(&s.entries, e) }
 
 // spareLock returns a lock with a queue of its own.
 func (s *spares) spareLock() *lock {
-	n := len(s.locks)
-	if n == 0 {
-		return &lock{queue: s.spareQueue()}
-	}
-	l := s.locks[n-1]
-	s.locks = s.locks[:n-1]
+	l := spare(&s.locks)
 	l.queue = s.spareQueue()
 	return l
-}
-
-func (s *spares) spareQueue() *queue {
-	if n := len(s.queues); n > 0 {
-		q := s.queues[n-1]
-		s.queues = s.queues[:n-1]
-		return q
-	}
-	return new(queue)
-}
-
-// recycleQueue must not be called with the shared queue.
-func (s *spares) recycleQueue(q *queue) {
-	*q = queue{}
-	if len(s.queues) < maxSpare {
-		s.queues = append(s.queues, q)
-	}
 }
 
 func (s *spares) recycleLock(l *lock) {
 	if !l.shared {
 		s.recycleQueue(l.queue)
 	}
-	*l = lock{}
-	if len(s.locks) < maxSpare {
-		s.locks = append(s.locks, l)
-	}
+	recycle(&s.locks, l)
 }
+
+func (s *spares) spareQueue() *queue { return spare(&s.queues) }
+
+// recycleQueue must not be called with the shared queue.
+func (s *spares) recycleQueue(q *queue) { recycle(&s.queues, q) }
 
 func emptied[T any](buffer []T) []T {
 	if cap(buffer) > maxBufferItems {

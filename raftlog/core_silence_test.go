@@ -217,7 +217,7 @@ func TestASilentLeaderIsFollowed(t *testing.T) {
 			5 * time.Millisecond, 50 * time.Millisecond} {
 			for _, loss := range []float64{0, 0.01, 0.1} {
 				for _, voters := range []int{3, 5} {
-					if testing.Short() && (trip != time.Millisecond || loss == 0.1 || voters == 5 && loss > 0) {
+					if (testing.Short() || slow.Race) && (trip != time.Millisecond || loss == 0.1 || voters == 5 && loss > 0) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%s, %v, %v lost, %d voters", how, trip, loss, voters), func(t *testing.T) {
@@ -272,7 +272,7 @@ func pauses(t *testing.T, seed uint64, silence int, shortest time.Duration, alph
 func TestPausesCauseNoElections(t *testing.T) {
 	slow.UnderRace(t)
 	seeds := uint64(20)
-	if testing.Short() {
+	if testing.Short() || slow.Race { // the cores have no goroutines
 		seeds = 1
 	}
 	for _, tc := range []struct {

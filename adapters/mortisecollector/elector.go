@@ -51,7 +51,7 @@ type receiver struct {
 
 // term is one leadership of this collector.
 type term struct {
-	ctx context.Context //nolint:containedctx // the context of the leadership
+	ctx context.Context // of the leadership
 	all sync.WaitGroup  // the goroutines of run
 }
 
