@@ -197,8 +197,8 @@ if $long; then
   attack=(-t 5m) heavy=(-race)
 else
   # The tests of the simulation run its seeds 1 to 10.
-  short=(-short) model=(-quick) seeds=(-s 11 -n 12) births=(-n 150) nodes=(-n 150)
-  bugs=(-some -passed) real=(-part) attack=(-t 25s) heavy=()
+  short=(-short) model=(-quick) seeds=(-s 11 -n 8) births=(-n 150) nodes=(-n 100)
+  bugs=(-some -passed) real=(-part) attack=(-t 10s -quiet 4s) heavy=()
   left 'run without the race detector at a merge' "$unraced"
   left 'run only with -long' "$(slow Nightly)"
 fi
@@ -257,21 +257,20 @@ step "everything that users install, from an empty module" scripts/publish-check
 # Its result changes with the releases of other modules.
 nightly "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel "${heavy[@]}"
-# At a merge, those with many dependencies run without the race detector, because they are slow to
-# build with it.
+# At a merge, those that take long with the race detector, or to build with it, run without it.
 step "the interface of locks" nested locker -race
 step "one Locker of two" nested adapters/mortisepair -race
-step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
+step "plugs: gocron" nested adapters/mortisegocron -cpu=1 "${heavy[@]}"
 step "plugs: cron" nested adapters/mortisecron -race -cpu=1
 step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose "${heavy[@]}"
 step "plugs: golang-migrate, with SQLite and PostgreSQL" \
   nested adapters/mortisemigrate "${heavy[@]}"
 step "plugs: CertMagic" nested adapters/mortisecertmagic "${heavy[@]}"
-step "plugs: methods of redsync, redislock, etcd" nested adapters/mortisedropin -race -cpu=1
+step "plugs: methods of redsync, redislock, etcd" nested adapters/mortisedropin -cpu=1 "${heavy[@]}"
 step "the same tests with redsync and redislock" nested adapters/mortisedropin/compare "${heavy[@]}"
 step "plugs: tusd" nested adapters/mortisetusd "${heavy[@]}"
 step "plugs: Vault's SDK" nested adapters/mortisevault "${heavy[@]}"
-step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -cpu=1
+step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -cpu=1 "${heavy[@]}"
 step "plugs: electors of client-go" nested adapters/mortisekubernetes -cpu=1 "${heavy[@]}"
 step "plugs: the OpenTelemetry Collector" nested adapters/mortisecollector "${heavy[@]}"
 step "contrib's interface of the Collector" nested adapters/mortisecollector/compare "${heavy[@]}"

@@ -121,6 +121,7 @@ func TestAMemberThatDoesNotGossipAsksSeldom(t *testing.T) {
 // TestAMemberThatDoesNotGossipSeesAnotherGroup checks that an instance that does not gossip detects
 // another group with a leader by asking.
 func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

@@ -191,6 +191,7 @@ func TestLeap(t *testing.T) {
 // A holder that is cut off must notice the loss of its lock before the lock is granted to the next
 // waiter, unless the holder's clock is too slow.
 func TestDrift(t *testing.T) {
+	slow.UnderRace(t)
 	for _, rate := range []float64{1, 0.99, 0.5} {
 		synctest.Test(t, func(t *testing.T) {
 			cluster := mortisetest.New(t, 3)
@@ -234,6 +235,7 @@ func TestTenMinutesInABubble(t *testing.T) {
 // If the holder had not received its grant when AwaitHolder returns, a loss right afterwards would
 // end a waiting request instead of a hold.
 func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
 		holder := cluster.Follower()

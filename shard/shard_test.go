@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 	"github.com/mortise-lock/mortise/shard"
 )
@@ -153,6 +154,7 @@ func TestShardsFollowTheInstances(t *testing.T) {
 // TestObserveShowsTheOwners compares what an observer has seen last with the owners, before and
 // after an instance leaves and while one is cut off.
 func TestObserveShowsTheOwners(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		c, _, all := started(t)
 		ctx, stop := context.WithCancelCause(t.Context())

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -302,6 +303,7 @@ func TestGossipStreamsAreBounded(t *testing.T) {
 
 // An instance must not make the receiver hold more bytes by sending answers from many addresses.
 func TestAnswersAreBoundedForEachInstance(t *testing.T) {
+	slow.UnderRace(t)
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		const addrs = 2 * maxTold / toldEach

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -89,6 +90,7 @@ func TestCrossingDials(t *testing.T) {
 }
 
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
+	slow.UnderRace(t)
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
 			rng := rand.New(rand.NewPCG(seed, 4))

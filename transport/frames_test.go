@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // linkTo opens a link without using the Port that dials, and waits until it is accepted.
@@ -48,6 +50,7 @@ func TestAFrameHasADeadline(t *testing.T) {
 }
 
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
+	slow.UnderRace(t)
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
 	a := realTLS(t, 1, use)

@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -164,6 +165,7 @@ func TestNewStandingReachesCalls(t *testing.T) {
 // Connections are opened in both directions over a slow network. A call that begins in one
 // incarnation is sent and answered in that incarnation, or not at all.
 func TestNewLivesAgainstHandshakes(t *testing.T) {
+	slow.UnderRace(t)
 	for seed := range uint64(20 / slowly) {
 		inBubble(t, func(t *testing.T, w *world) {
 			rng := rand.New(rand.NewPCG(seed, 7))

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -85,6 +86,7 @@ func TestSnapshotThatFails(t *testing.T) {
 }
 
 func TestSnapshotBrokenOff(t *testing.T) {
+	slow.UnderRace(t)
 	for _, how := range []string{"crash", "context", "sender closes", "receiver closes", "silence"} {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func TestInstancesSeeEachOther(t *testing.T) {
@@ -164,6 +165,7 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 // TestGhostsAreBounded checks that a process with the secret can invent only a limited number of
 // members, and that the real instances still see each other.
 func TestGhostsAreBounded(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
 		defer w.stop()

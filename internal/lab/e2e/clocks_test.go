@@ -225,6 +225,7 @@ func TestClocksDrift(t *testing.T) {
 // TestWallClockIsSet sets wall clocks forward and back. Leases must not change, and tokens must
 // rise.
 func TestWallClockIsSet(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
 		leader := f.leader()

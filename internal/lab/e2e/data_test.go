@@ -57,6 +57,7 @@ func TestPutComparesAndSets(t *testing.T) {
 }
 
 func TestDataStaysAndGoes(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
 		n := f.nodes[f.follower()]

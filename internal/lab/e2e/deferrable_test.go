@@ -16,6 +16,7 @@ import (
 // TestAWaiterIsInTheQueueSoon checks requests for a held lock, which need no log entry of their
 // own. Such a request must be in the queue within 4 ms.
 func TestAWaiterIsInTheQueueSoon(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		ask := func(i int) <-chan *mortise.Lock {

@@ -393,6 +393,7 @@ func TestTwoRemovedDirectories(t *testing.T) {
 }
 
 func TestAFullDiskIsForetold(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
 		f.disks[1].room.Store(10 << 20)

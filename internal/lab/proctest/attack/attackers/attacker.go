@@ -45,6 +45,7 @@ type known struct {
 }
 
 type attacker struct {
+	length  time.Duration // of the campaign
 	plan    plan.Plan
 	speaker *attack.Speaker
 	targets []known
@@ -62,9 +63,9 @@ type honest struct {
 	*guest.Session
 }
 
-// prepare makes an attacker that knows the hello of each instance.
-func prepare(ctx context.Context, p plan.Plan) (*attacker, error) {
-	a := &attacker{plan: p, guests: map[string]*attack.Speaker{}, honest: map[string]*honest{}}
+// prepare makes an attacker that knows the hello of each instance, for a campaign of that length.
+func prepare(ctx context.Context, p plan.Plan, length time.Duration) (*attacker, error) {
+	a := &attacker{length: length, plan: p, guests: map[string]*attack.Speaker{}, honest: map[string]*honest{}}
 	var err error
 	if a.speaker, err = speakerOf(p.Secret); err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, length time.Duration,
 	if err := json.NewDecoder(in).Decode(&p); err != nil {
 		return err
 	}
-	a, err := prepare(ctx, p)
+	a, err := prepare(ctx, p, length)
 	if err != nil {
 		return err
 	}

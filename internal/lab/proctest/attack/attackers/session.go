@@ -22,6 +22,7 @@ type raw struct {
 	next     lockfsm.Number
 	renewals uint64
 	ended    chan struct{} // closed when the other side has ended the link
+	until    time.Time     // when the preparation ends
 }
 
 const (
