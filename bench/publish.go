@@ -6,10 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// This text is the last section of the page. The script scripts/states measures the figures in
-// this section.
+// This text is the section before the last one. The script scripts/states measures its figures.
 //
 //go:embed states.md
 var states string
@@ -30,14 +30,20 @@ var stickyLocks string
 //go:embed limit.md
 var limit string
 
-// This text is the section before the last one. The flag -against writes that section.
+// This text is the comparison with an earlier build, which the flag -against writes.
 //
 //go:embed against.md
 var earlier string
 
+// This text is the last section, about what each thing costs, and where one group ends.
+//
+//go:embed growth.md
+var growth string
+
 // publish writes the record, the page and the picture to dir. If dir is "", it prints the page.
 func publish(r Record, dir string) error {
-	page := page(r) + "\n" + natsAndOlric + "\n" + stickyLocks + "\n" + limit + "\n" + earlier + "\n" + states
+	sections := []string{page(r), natsAndOlric, stickyLocks, limit, earlier, states, growth}
+	page := strings.Join(sections, "\n")
 	if dir == "" {
 		_, err := os.Stdout.WriteString(page)
 		return err

@@ -14,6 +14,7 @@
 //	save_every_keystroke          one instance locks the same key again and again
 //	compute_in_phases             workers that wait for each other after each phase
 //	lock_by_an_id_from_outside    keys with IDs that callers of an API choose
+//	lock_in_several_groups        more locks than one leader can serve
 //	many_readers_one_writer       shared and exclusive locks, and a downgrade
 //	read_long_then_write          a lock beside readers that becomes exclusive for a while
 //	work_on_a_tree                nodes of a tree, with or without all below
