@@ -116,3 +116,11 @@ func TestFormat(t *testing.T) {
 		}
 	}
 }
+
+func TestEachKindOfPeerHasAColour(t *testing.T) {
+	for _, p := range peers() {
+		if light := "." + p.Kind + " { fill"; strings.Count(style, light) != 2 {
+			t.Errorf("%s: the picture has no colours for kind %q", p.Name, p.Kind)
+		}
+	}
+}

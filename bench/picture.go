@@ -26,12 +26,12 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .axis { stroke: #d1d9e0 }
 .mortise { fill: #0969da } .etcd { fill: #8c6d31 } .redis { fill: #b35968 }
 .zookeeper { fill: #5f8a4e } .postgres { fill: #6b6ba8 }
-.nats { fill: #2f8f8f } .olric { fill: #b07a2a }
+.nats { fill: #2f8f8f } .olric { fill: #b07a2a } .wire { fill: #8c959f }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .small { fill: #9198a1 } .axis { stroke: #3d444d }
 .mortise { fill: #4493f8 } .etcd { fill: #c9a45c } .redis { fill: #d98b97 }
 .zookeeper { fill: #8fbf7a } .postgres { fill: #a3a3e0 }
-.nats { fill: #5fc0c0 } .olric { fill: #e0a85a }
+.nats { fill: #5fc0c0 } .olric { fill: #e0a85a } .wire { fill: #6e7781 }
 }
 </style>
 `
@@ -44,7 +44,8 @@ func picture(r Record) string {
 	height := headHeight + len(peers)*rowHeight + gapHeight + footHeight
 	width := namesWidth + len(panels)*panelWidth
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="Locks a second of all peers">`+"\n", width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
+		`role="img" aria-label="Locks a second of all peers">`+"\n", width, height, width, height)
 	b.WriteString(style)
 	fmt.Fprintf(&b, `<text class="title" x="8" y="20">Locks a second, three instances on one machine `+
 		"with %d cores (logarithmic; longer is better)</text>\n", r.Machine.Cores)
@@ -68,7 +69,8 @@ func picture(r Record) string {
 		"below: in memory, or not synced. %s; %s; others kept %.2f cores busy.</text>\n",
 		bottom+34, r.medians(), html.EscapeString(r.Machine.When), usual)
 	fmt.Fprintf(&b, `<text class="small" x="8" y="%.0f">redis, redis-always and postgres are one server, `+
-		"whose loss is the loss of all locks; what each promises is in the text.</text>\n", bottom+50)
+		"whose loss is the loss of all locks; wire is no lock, but the limit; "+
+		"what each promises is in the text.</text>\n", bottom+50)
 	b.WriteString("</svg>\n")
 	return b.String()
 }
