@@ -9,6 +9,7 @@ type goal struct {
 	workload    string
 	ours        string // the name of the peer that runs mortise, with TLS
 	theirs      string // the peer to compare with; if empty, the limits are for the value itself
+	base        string // the value is a share of that of this workload of the same peer; if empty, it is no share
 	value       func(Result) float64
 	lower       bool
 	must, reach float64
@@ -107,6 +108,10 @@ func goals() []goal {
 		list = append(list, goal{about: about, workload: workload, ours: ours, value: rate, must: must, reach: reach,
 			show: showRate})
 	}
+	for _, peer := range []string{memory, durable} {
+		list = append(list, goal{about: peer + ": rate of 8,192 callers as a share of that of 1,024",
+			workload: "parallel8192", ours: peer, base: "parallel1024", value: rate, must: 0.5, reach: 0.95, show: threeDigits})
+	}
 	atLeast("hand-overs of a million waiters on 1,000 keys, served in order", memory, "line", 1, 100e3)
 	atLeast("sticky: 64 callers with own keys, each on one instance, memory", sticky, "own64", 2e6, 8e6)
 	atLeast("sticky: 64 callers with own keys, each on one instance, durable", stickyDurable, "own64", 2e6, 8e6)
@@ -143,6 +148,10 @@ func (g goal) verdict(r Record) string {
 
 func (g goal) compared(r Record) (float64, bool) {
 	ours, ok := r.find(g.ours, g.workload)
+	if ok && g.base != "" {
+		base, ok := r.find(g.ours, g.base)
+		return g.value(ours) / g.value(base), ok
+	}
 	if !ok || g.theirs == "" {
 		return g.value(ours), ok
 	}
