@@ -274,6 +274,8 @@ step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -cpu=1 
 step "plugs: electors of client-go" nested adapters/mortisekubernetes -cpu=1 "${heavy[@]}"
 step "plugs: the OpenTelemetry Collector" nested adapters/mortisecollector "${heavy[@]}"
 step "contrib's interface of the Collector" nested adapters/mortisecollector/compare "${heavy[@]}"
+# With the race detector it takes more than five minutes to build.
+nightly "whole Collectors with a receiver of contrib" nested adapters/mortisecollector/whole
 step "the analyzer of code that uses the locks" nested adapters/mortisevet "${heavy[@]}"
 step "the analyzer finds nothing in the library and its examples" analyzed go.mod
 nightly "the analyzer finds nothing in all modules" analyzed \

@@ -91,7 +91,7 @@ func TestGoVet(t *testing.T) {
 	}
 	wants := map[string]string{
 		"lockleak":     "main.go:15:15: the lock of Lock is not unlocked on every path: the return in line 19 is reached",
-		"outerctx":     "main.go:23:86: ctx is the context outside of the lock",
+		"outerctx":     "main.go:23:86: ctx does not end when the lock is lost",
 		"copiedlock":   "main.go:26:45: the literal copies a mortise.Lock",
 		"droppedtoken": "main.go:28:34: the token is dropped",
 		"unlockerr":    "main.go:35:8: the error of Unlock is ignored",

@@ -83,6 +83,7 @@ type hosting struct {
 	listeners []net.Listener // closed at the end; the second one is for metrics and the page only
 	tokens    tokens
 	links     func(mortise.Member) string
+	try       string                  // the directory of the simulation page; empty means none
 	changed   func(mortise.NodeEvent) // called as Hooks.Node; nil means none
 	leave     func(*mortise.Node, context.Context) error
 }
@@ -110,7 +111,7 @@ func (h hosting) run(ctx context.Context, do func(node *mortise.Node, served <-c
 	guests := newPrograms(clients.ctx, h.given, node.Status().Address)
 	conns := connLimit()
 	d := &door{node: node, leases: clients, programs: guests, tokens: h.tokens, meter: meter, entry: newEntry(conns),
-		page: console.Options{History: history, Console: h.links}}
+		page: console.Options{History: history, Console: h.links}, try: h.try}
 	served := make(chan error, len(h.listeners))
 	var servers []*http.Server
 	for i, l := range h.listeners {

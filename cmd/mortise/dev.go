@@ -40,6 +40,7 @@ type devOptions struct {
 	n          int
 	work, keys bool
 	listen     string
+	try        string
 }
 
 func devFlags(o *devOptions, fs *flag.FlagSet) {
@@ -47,6 +48,7 @@ func devFlags(o *devOptions, fs *flag.FlagSet) {
 	fs.BoolVar(&o.work, "work", true, "the instances take turns under the lock "+devKey)
 	fs.BoolVar(&o.keys, "keys", false, "read keys from standard input although it is no terminal")
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:0", "loopback address of the page and of the agent; port 0 is a free one")
+	fs.StringVar(&o.try, "try", "", "also serve the simulation, from a directory that scripts/try -o has written")
 }
 
 func (o devOptions) check(c *call) error {
@@ -60,6 +62,10 @@ func (o devOptions) check(c *call) error {
 			"want 1, 3, 5, 7 or 9", o.n, o.n/2+1, o.n, o.n-1))
 	case strings.HasPrefix(o.listen, "unix:"):
 		return usageError("-listen is a socket in the file system: a browser needs a loopback address with a port")
+	case o.try != "":
+		if _, err := os.Stat(filepath.Join(o.try, "mortise.wasm")); err != nil {
+			return usageError(fmt.Sprintf("-try: %v: scripts/try -o %s writes the files of the simulation", err, o.try))
+		}
 	}
 	return nil
 }
@@ -99,8 +105,9 @@ func dev(ctx context.Context, c *call, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	h.try = o.try
 	return h.run(ctx, func(node *mortise.Node, served <-chan error) error {
-		if err := tellDevStart(s, listener.Addr().String()); err != nil {
+		if err := tellDevStart(s, listener.Addr().String(), o.try != ""); err != nil {
 			return err
 		}
 		return s.run(ctx, node, served)
@@ -165,21 +172,28 @@ func devHosting(s *devShow, listener net.Listener) (hosting, error) {
 
 type devStart struct {
 	Page, Agent, Secret string
+	Try                 string `json:",omitempty"`
 	Join, Founders      []string
 	Voters              int
 	SessionTTL          time.Duration
 }
 
 // tellDevStart says where everything is.
-func tellDevStart(s *devShow, at string) error {
-	one, page := s.group.parts[0].devInstance, "http://"+at+pagePath
+func tellDevStart(s *devShow, at string, tries bool) error {
+	one, page, try := s.group.parts[0].devInstance, "http://"+at+pagePath, ""
+	if tries {
+		try = "http://" + at + tryPath
+	}
 	if s.group.c.json {
-		return s.group.c.show(devStart{page, at, one.Secret, one.Join, one.Founders, one.Voters, devTTL})
+		return s.group.c.show(devStart{page, at, one.Secret, try, one.Join, one.Founders, one.Voters, devTTL})
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d instances start on this machine, %s. Ctrl-C ends them and removes their directories.\n\n",
 		len(s.group.parts), strings.Join(one.Founders, ", "))
 	fmt.Fprintf(&b, "the page, in a browser:\n  %s\n\n", page)
+	if tries {
+		fmt.Fprintf(&b, "a simulated group, in a browser:\n  %s\n\n", try)
+	}
 	fmt.Fprintf(&b, "a lock by HTTP, for 20 seconds:\n"+
 		"  lease=$(curl -sS %[1]s/v1/leases --json '{\"ttl_seconds\":20,\"name\":\"curl\"}' | "+
 		"sed 's/.*\"lease\":\"\\([^\"]*\\)\".*/\\1/')\n"+

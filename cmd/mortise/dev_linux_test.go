@@ -320,7 +320,24 @@ func TestCommandsThatDevPrints(t *testing.T) {
 		t.Skip("curl is not there")
 	}
 	t.Parallel()
-	r := startDev(t, "-work=false")
+	dir := t.TempDir() // with the files of scripts/try
+	for _, name := range []string{"index.html", "mortise.wasm"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := startDev(t, "-work=false", "-try", dir)
+	simulation := r.await(`^  (http://.*/try/)$`)[1]
+	for name, want := range map[string]string{"": "text/html", "mortise.wasm": "application/wasm"} {
+		answer, err := http.Get(simulation + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || !strings.HasPrefix(got, want) {
+			t.Errorf("%q of the simulation: %s, %s, want %s", name, answer.Status, got, want)
+		}
+	}
 	lease := r.await(`^  (lease=.*)$`)[1]
 	request := r.await(`^  (curl .*)$`)[1]
 	variables := r.await(`^  (export .*)$`)[1]

@@ -166,6 +166,13 @@ func TestDevThatCannotStart(t *testing.T) {
 		}
 		isEmpty(t, dir)
 	})
+	t.Run("the simulation is not there", func(t *testing.T) {
+		var out, errs bytes.Buffer
+		code := Main(t.Context(), []string{"dev", "-try", t.TempDir()}, &out, &errs)
+		if code != exitUsage || !strings.Contains(errs.String(), "scripts/try -o ") || out.Len() > 0 {
+			t.Errorf("%d, %s%s", code, out.String(), errs.String())
+		}
+	})
 	t.Run("there is no place for directories", func(t *testing.T) {
 		t.Setenv("TMPDIR", "/nowhere/at/all")
 		var out, errs bytes.Buffer

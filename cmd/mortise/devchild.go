@@ -49,15 +49,20 @@ func runDevInstance(in io.Reader, out, errs io.Writer) int {
 		return failed(err)
 	}
 	to.say(devReport{Kind: devStarted, Text: node.Status().Instance})
-	ended := make(chan struct{})
+	ended, wrote := make(chan struct{}), make(chan struct{}, 1)
 	go func() {
 		defer close(ended)
 		for lines.Scan() {
-			network.set(lines.Text() == orderCut)
+			switch order := lines.Text(); order {
+			case orderWrote:
+				wrote <- struct{}{} // one write is answered before the next
+			default:
+				network.set(order == orderCut)
+			}
 		}
 	}()
 	if instance.Work {
-		go devWork(ctx, node, to)
+		go devWork(ctx, node, to, wrote)
 	}
 	look := time.NewTicker(failedLook)
 	defer look.Stop()

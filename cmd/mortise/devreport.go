@@ -19,8 +19,9 @@ const devTTL = 2 * time.Second
 
 // Orders to an instance.
 const (
-	orderCut  = "cut"
-	orderHeal = "heal"
+	orderCut   = "cut"
+	orderHeal  = "heal"
+	orderWrote = "wrote" // the answer to a report of the kind devWrites
 )
 
 type devInstance struct {

@@ -154,6 +154,7 @@ func (s *devShow) take(n devNews) error {
 		s.granted(p, r)
 	case devWrites:
 		s.write(p, r.Token)
+		_ = p.process.order(orderWrote) // fails if the process has ended, which is reported
 	case devLost:
 		s.group.say(badly, "%s knows that it has lost %s with token %s.", p.Name, devKey, tokenText(r.Token))
 	}

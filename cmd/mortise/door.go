@@ -37,6 +37,7 @@ type door struct {
 	entry    *entry
 	meter    *meter
 	page     console.Options // without Hosts
+	try      string          // the directory of the simulation page; empty means none
 	puts     madePuts        // of clients without a derived secret
 }
 
@@ -90,6 +91,9 @@ func (d *door) handler(local bool) http.Handler {
 	get("/v1/health", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).health(ctx) })
 	d.probes(mux)
 	d.show(mux, d.page)
+	if d.try != "" {
+		mux.Handle("GET "+tryPath, forAgent(http.StripPrefix(tryPath, http.FileServer(http.Dir(d.try)))))
+	}
 	return d.guard(routes(mux), local)
 }
 

@@ -9,6 +9,7 @@ import (
 
 const (
 	pagePath = "/console/"
+	tryPath  = "/try/" // of dev
 	tofuPath = "/v1/tofu"
 )
 

@@ -23,6 +23,9 @@ import (
 // contain the session until it ends or expires.
 const finalWait = 300 * time.Millisecond
 
+// longWait is how long run waits for the lock before it prints that it waits.
+const longWait = 10 * time.Second
+
 type runOptions struct {
 	try   bool
 	wait  time.Duration
@@ -139,11 +142,7 @@ func (c *call) take(o runOptions, g *guest.Guest, r mortise.Request, signals <-c
 	asking, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		select {
-		case s := <-signals:
-			cancel(&exitError{signalCode(s), "ended by " + s.String() + " while waiting for the lock"})
-		case <-asking:
-		}
+		c.whileWaiting(r.Key, signals, asking, cancel)
 	}()
 	heard := sync.OnceFunc(func() { close(asking); <-done }) // after this call, the goroutine receives no signal
 	defer heard()
@@ -172,6 +171,25 @@ func (c *call) take(o runOptions, g *guest.Guest, r mortise.Request, signals <-c
 	defer stop()
 	_ = s.Close(closing) // if this fails, the session expires; it holds no lock
 	return nil, nil, interrupted(ctx, err)
+}
+
+// whileWaiting returns when the wait for a lock is over, or when a signal has ended it.
+func (c *call) whileWaiting(key string, signals <-chan os.Signal, over <-chan struct{},
+	cancel context.CancelCauseFunc) {
+	long := time.NewTimer(longWait)
+	defer long.Stop()
+	for {
+		select {
+		case s := <-signals:
+			cancel(&exitError{signalCode(s), "ended by " + s.String() + " while waiting for the lock"})
+			return
+		case <-long.C:
+			c.warn("run", fmt.Errorf("the lock %q is not granted after %v, and the wait goes on: mortise doctor %s, with "+
+				"the same flags, says why, and what to do", key, longWait, key))
+		case <-over:
+			return
+		}
+	}
 }
 
 func interrupted(ctx context.Context, err error) error {

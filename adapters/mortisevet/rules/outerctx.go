@@ -96,8 +96,8 @@ func underDo(pass *analysis.Pass, call *ast.CallExpr, said map[token.Pos]bool) {
 			all = append(all, outer{v: v})
 		}
 		for _, arg := range argumentsIn(pass.TypesInfo, lit.Body, all) {
-			say(pass, arg, said, fmt.Sprintf("the function that %s runs under the lock", calleeName(call)),
-				"use the context that the function is given, which ends if the lock is lost")
+			say(pass, arg, said, fmt.Sprintf("in the function of %s", calleeName(call)),
+				"the context that the function is given")
 		}
 	}
 }
@@ -148,16 +148,16 @@ func underLock(pass *analysis.Pass, f *function, g *grant, said map[token.Pos]bo
 	})
 	for _, arg := range args {
 		if complete && holds[arg] && !loose[arg] {
-			say(pass, arg, said, fmt.Sprintf("the lock of %s is held", calleeName(g.call)),
-				"use Context of the lock, which ends if the lock is lost")
+			say(pass, arg, said, fmt.Sprintf("while the lock of %s is held", calleeName(g.call)),
+				"Context of the lock")
 		}
 	}
 }
 
-func say(pass *analysis.Pass, arg ast.Expr, said map[token.Pos]bool, where, advice string) {
+func say(pass *analysis.Pass, arg ast.Expr, said map[token.Pos]bool, where, context string) {
 	if !said[arg.Pos()] {
 		said[arg.Pos()] = true
-		pass.ReportRangef(arg, "%s is the context outside of the lock, and %s: %s", types.ExprString(arg), where, advice)
+		pass.ReportRangef(arg, "%s does not end when the lock is lost: %s use %s", types.ExprString(arg), where, context)
 	}
 }
 

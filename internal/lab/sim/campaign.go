@@ -46,6 +46,7 @@ type Total struct {
 func (c *Campaign) Run() (Total, error) {
 	var total Total
 	begun, step := time.Now(), max(c.Step, 1)
+	said := begun
 	seed, err := c.resume()
 	if err != nil {
 		return total, err
@@ -62,14 +63,18 @@ func (c *Campaign) Run() (Total, error) {
 		if err := c.note(seed); err != nil {
 			return total, err
 		}
-		if total.Runs%50 == 0 {
-			c.Say("%d done in %v, next is seed %d", total.Runs, time.Since(begun).Round(time.Second), seed)
+		if now := time.Now(); now.Sub(said) >= sayAfter {
+			said = now
+			c.Say("%d done in %v, next is seed %d", total.Runs, now.Sub(begun).Round(time.Second), seed)
 		}
 	}
 	return total, nil
 }
 
-const lastEvents = 60
+const (
+	lastEvents = 60
+	sayAfter   = 10 * time.Second // from one line of Say to the next, if no run takes longer
+)
 
 // The method one runs a single seed. If the run fails, the seed is run again with a transcript,
 // and both runs must have the same hash and fault.
@@ -97,6 +102,7 @@ const shrinkRuns = 2000
 
 // show shrinks a failure, writes its page, and reports the faults that are left.
 func (c *Campaign) show(seed uint64, failed *Report) string {
+	c.Say("seed %d has failed, and is shrunk in up to %d runs", seed, shrinkRuns)
 	s := Shrink(failed, shrinkRuns, func(cfg Config) *Report { return c.run(seed, cfg) })
 	text := fmt.Sprintf("shrunk in %d runs to %d parts (minimal: %v):\n%s\n%s", s.Runs, len(s.Faults), s.Minimal,
 		strings.Join(s.Faults, "\n"), s.Fault)

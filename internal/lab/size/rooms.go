@@ -27,7 +27,8 @@ func rooms() map[string]string {
 
 		"internal/lab": "lab", "bench": "lab", "judge": "lab", "model": "lab", "deploy": "lab", "examples": "examples",
 		"fence/sqltest": "lab", "scripts": "lab", "adapters/mortisecollector/compare": "lab",
-		"adapters/mortisedropin/compare": "lab",
+		"adapters/mortisecollector/whole": "lab",
+		"adapters/mortisedropin/compare":  "lab",
 
 		// The rooms of the lab before it had a house of its own.
 		"internal/attack": "lab", "internal/check": "lab", "internal/e2e": "lab", "internal/fakelock": "lab",

@@ -104,6 +104,7 @@ func measure(ctx context.Context, dir string) error {
 				fmt.Println("measured before:", pkg)
 				continue
 			}
+			fmt.Println("measuring:", pkg)
 			command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=2h", "-skip", more,
 				"-covermode=atomic", "-coverpkg="+strings.Join(covered, ","), "-coverprofile="+profile, "./"+pkg)
 			command.Stdout, command.Stderr = os.Stdout, os.Stderr

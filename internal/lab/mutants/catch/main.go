@@ -64,6 +64,7 @@ func run(ctx context.Context, c choice, names []string) error {
 	}
 	begun := time.Now()
 	layers := c.layersFor(bugs)
+	fmt.Println("building the tests, with all bugs in them")
 	bench, err := prepare(ctx, layers, c.first(layers, bugs), c.workers)
 	if err != nil {
 		return err

@@ -20,13 +20,13 @@ func report(ctx context.Context, err error)          {}
 
 func wrongInDo(ctx context.Context, node *mortise.Node) error {
 	return node.Do(ctx, "orders/42", func(held context.Context, token mortise.Token) error {
-		return charge(ctx, "42") // want `ctx is the context outside of the lock, and the function that Do runs under the lock: use the context that the function is given`
+		return charge(ctx, "42") // want `ctx does not end when the lock is lost: in the function of Do use the context that the function is given`
 	})
 }
 
 func wrongUnnamed(ctx context.Context, node *mortise.Node) error {
 	return node.Do(ctx, "orders/42", func(context.Context, mortise.Token) error {
-		if err := charge(ctx, "42"); err != nil { // want `ctx is the context outside of the lock`
+		if err := charge(ctx, "42"); err != nil { // want `ctx does not end when the lock is lost`
 			return err
 		}
 		return nil
@@ -43,7 +43,7 @@ func wrongNested(ctx context.Context, node *mortise.Node) error {
 
 func wrongRequest(w http.ResponseWriter, r *http.Request, node *mortise.Node) {
 	err := node.Do(r.Context(), "a", func(ctx context.Context, _ mortise.Token) error {
-		return charge(r.Context(), r.PathValue("id")) // want `r.Context\(\) is the context outside`
+		return charge(r.Context(), r.PathValue("id")) // want `r.Context\(\) does not end`
 	})
 	if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -54,20 +54,20 @@ func wrongDerived(ctx context.Context, node *mortise.Node) error {
 	return node.Do(ctx, "a", func(held context.Context, _ mortise.Token) error {
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		return charge(short, "42") // want `short is the context outside`
+		return charge(short, "42") // want `short does not end`
 	})
 }
 
 func wrongLocker(ctx context.Context, locks locker.Locker) error {
 	return locks.Do(ctx, "a", func(held context.Context, token locker.Token) error {
-		return fence.WriteFile(ctx, "file", token, nil, 0o600) // want `ctx is the context outside`
+		return fence.WriteFile(ctx, "file", token, nil, 0o600) // want `ctx does not end`
 	})
 }
 
 func wrongElection(ctx context.Context, e *election.Election) error {
 	return e.Run(ctx, "me", func(leads context.Context, l *election.Leadership) error {
 		for leads.Err() == nil {
-			if err := charge(ctx, "42"); err != nil { // want `ctx is the context outside`
+			if err := charge(ctx, "42"); err != nil { // want `ctx does not end`
 				return err
 			}
 		}
@@ -77,19 +77,19 @@ func wrongElection(ctx context.Context, e *election.Election) error {
 
 func wrongKeep(ctx context.Context, node *mortise.Node) error {
 	return keep.Run(ctx, node, mortise.Request{Key: "a"}, keep.Options{}, func(held context.Context, l *mortise.Lock) error {
-		return charge(ctx, "42") // want `the function that Run runs under the lock`
+		return charge(ctx, "42") // want `in the function of Run`
 	})
 }
 
 func wrongTick(ctx context.Context, node *mortise.Node) error {
 	return tick.Run(ctx, node, tick.Job{Name: "a", Run: func(held context.Context, t tick.Tick) error {
-		return charge(ctx, "42") // want `ctx is the context outside`
+		return charge(ctx, "42") // want `ctx does not end`
 	}})
 }
 
 func wrongFlight(ctx context.Context, g *flight.Group[int]) (int, error) {
 	return g.Do(ctx, "a", func(held context.Context) (int, bool, error) {
-		return 0, false, charge(ctx, "fresh") // want `ctx is the context outside`
+		return 0, false, charge(ctx, "fresh") // want `ctx does not end`
 	}, func(held context.Context, _ locker.Token) (int, error) {
 		return 1, charge(held, "compute")
 	})
@@ -103,7 +103,7 @@ func (c counted) Do(ctx context.Context, key string, fn func(ctx context.Context
 
 func wrongOwnLocker(ctx context.Context, locks counted) error {
 	return locks.Do(ctx, "a", func(held context.Context, _ locker.Token) error {
-		return func() error { return charge(ctx, "42") }() // want `ctx is the context outside`
+		return func() error { return charge(ctx, "42") }() // want `ctx does not end`
 	})
 }
 
@@ -113,7 +113,7 @@ func wrongAfterLock(ctx context.Context, node *mortise.Node) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
-	return charge(ctx, "42") // want `ctx is the context outside of the lock, and the lock of Lock is held: use Context of the lock`
+	return charge(ctx, "42") // want `ctx does not end when the lock is lost: while the lock of Lock is held use Context of the lock`
 }
 
 func wrongUntilUnlock(ctx context.Context, node *mortise.Node) error {
@@ -132,7 +132,7 @@ func wrongSecondCall(ctx context.Context, node *mortise.Node) error {
 	}
 	err = charge(lock.Context(ctx), "1")
 	if err == nil {
-		err = charge(ctx, "2") // want `ctx is the context outside`
+		err = charge(ctx, "2") // want `ctx does not end`
 	}
 	return errors.Join(err, lock.Unlock(ctx))
 }
@@ -153,7 +153,7 @@ func wrongSecondLock(ctx context.Context, node *mortise.Node) error {
 	if err != nil {
 		return err
 	}
-	second, err := node.Lock(ctx, "b") // want `ctx is the context outside`
+	second, err := node.Lock(ctx, "b") // want `ctx does not end`
 	if err != nil {
 		return errors.Join(err, first.Unlock(ctx))
 	}
@@ -166,7 +166,7 @@ func wrongInALoop(ctx context.Context, session *mortise.Session, orders []string
 		if err != nil {
 			return err
 		}
-		err = charge(ctx, order) // want `ctx is the context outside`
+		err = charge(ctx, order) // want `ctx does not end`
 		if err := lock.Unlock(ctx); err != nil {
 			return err
 		}
