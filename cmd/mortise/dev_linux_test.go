@@ -329,7 +329,12 @@ func TestCommandsThatDevPrints(t *testing.T) {
 	r := startDev(t, "-work=false", "-try", dir)
 	simulation := r.await(`^  (http://.*/try/)$`)[1]
 	for name, want := range map[string]string{"": "text/html", "mortise.wasm": "application/wasm"} {
-		answer, err := http.Get(simulation + name)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, simulation+name, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Sec-Fetch-Site", "same-origin") // as browsers do for the files of a page
+		answer, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,9 @@ const (
 	tofuPath = "/v1/tofu"
 )
 
-func isPage(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pagePath) }
+func isPage(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, pagePath) || strings.HasPrefix(r.URL.Path, tryPath)
+}
 
 // takesBasic reports whether a token may be the password of Basic authentication. Browsers and
 // OpenTofu have a password as the usual way to send a secret.

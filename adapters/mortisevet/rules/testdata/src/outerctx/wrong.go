@@ -36,7 +36,7 @@ func wrongUnnamed(ctx context.Context, node *mortise.Node) error {
 func wrongNested(ctx context.Context, node *mortise.Node) error {
 	return node.Do(ctx, "a", func(outer context.Context, _ mortise.Token) error {
 		return node.Do(outer, "b", func(inner context.Context, _ mortise.Token) error {
-			return errors.Join(charge(outer, "1"), charge(ctx, "2")) // want `outer is the context` `ctx is the context`
+			return errors.Join(charge(outer, "1"), charge(ctx, "2")) // want `outer does not end` `ctx does not end`
 		})
 	})
 }
@@ -144,7 +144,7 @@ func wrongLimitOfTheWait(ctx context.Context, node *mortise.Node) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(charge(ctx, "1"), charge(wait, "2")) // want `ctx is the context` `wait is the context`
+	err = errors.Join(charge(ctx, "1"), charge(wait, "2")) // want `ctx does not end` `wait does not end`
 	return errors.Join(err, lock.Unlock(ctx))
 }
 
