@@ -101,6 +101,9 @@ func writeCounts(b *strings.Builder, r Record) {
 		"leading process to the next grant in another (median, worst):\n\n")
 	var rows [][]string
 	for _, p := range peers {
+		if p.Kind == "wire" {
+			continue
+		}
 		row := []string{p.Name, r.whyNot(p, "held"), "", r.whyNot(p, "waiters"), r.whyNot(p, "kill")}
 		if x, ok := r.find(p.Name, "held"); ok {
 			row[1] = fmt.Sprintf("%s in %s", shortNumber(x.Count), shortTime(x.Took))
