@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -29,6 +30,8 @@ type light struct {
 	port   *transport.Port
 	client *client.Client
 	voters []nodeid.Endpoint
+
+	attached atomic.Bool
 }
 
 type groupAnswer struct {
@@ -82,7 +85,10 @@ func openLight(g groupAnswer, security transport.Security, i int, changed func(c
 	}
 	random := func(b []byte) { _, _ = rand.Read(b) }
 	l.client = client.New(client.Config{Clock: clock.Boot(), TTL: lightTTL, Send: l.send, Random: random,
-		Changed: changed})
+		Changed: func(p client.Phase) {
+			l.attached.Store(p == client.Attached)
+			changed(p)
+		}})
 	l.port, err = transport.New(transport.Config{
 		Cluster: "mortise", Self: transport.Self{Key: nodeid.NewKey(random), Group: group}, Listener: transport.Deaf(),
 		Dial: dialTCP, Handler: lightHandler{l}, TLS: security,
@@ -96,8 +102,8 @@ func openLight(g groupAnswer, security transport.Security, i int, changed func(c
 }
 
 func (l *light) send(to nodeid.Endpoint, renewals, commands []byte) error {
-	if len(renewals) > 0 {
-		l.port.Spare(to.ID, l.voters, 2) // a node also keeps two spare links
+	if len(renewals) > 0 && l.attached.Load() {
+		l.port.Spare(to.ID, l.voters, 2) // a node also keeps two spare links, and adds them when it is attached
 	}
 	return l.port.Send(to,
 		transport.Frame{Renewals: renewals, Commands: commands})

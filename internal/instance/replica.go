@@ -94,7 +94,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	r := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.keeper = keeper.New(keeper.Config{
-		Clock: n.env.clock, Vouch: n.vouch, Outdated: r.outdated, Stamp: replica.Stamp,
+		Clock: n.env.clock, Self: n.instance(), Vouch: n.vouch, Outdated: r.outdated, Stamp: replica.Stamp,
 		Outlets: keeper.Outlets{
 			Propose: r.propose, Confirm: r.confirm, Reply: n.reply,
 			WallUnixMS: func() int64 { return n.env.wall().UnixMilli() },

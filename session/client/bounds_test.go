@@ -2,7 +2,9 @@ package client
 
 import (
 	"testing"
+	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
@@ -13,6 +15,22 @@ func TestATermAtItsBound(t *testing.T) {
 		b.want("1: open nonce 1")
 		b.reply(nodeidtest.ID(1), redirect(n, nodeidtest.ID(9)))
 		return b.turn() == "9: open nonce 1"
+	})
+}
+
+func TestExcusesAtTheirBounds(t *testing.T) {
+	excused := func(late time.Duration) bool {
+		f := finder{answerTimeout: answerTime}
+		return f.excuse(clock.Time(time.Hour).Add(late), clock.Time(time.Hour))
+	}
+	limits.Below(t, "starvedFor", starvedFor, func(late time.Duration) bool { return !excused(late) })
+	limits.AtMost(t, "pausedFor", pausedFor, excused)
+	limits.AtMost(t, "maxExcuses", maxExcuses, func(n int) bool {
+		f := finder{answerTimeout: answerTime}
+		for range n - 1 {
+			f.excuse(clock.Time(starvedFor), 0)
+		}
+		return f.excuse(clock.Time(starvedFor), 0)
 	})
 }
 

@@ -95,7 +95,8 @@ func (c *Core) Tick(now clock.Time) {
 	}
 	switch c.phase {
 	case Opening, Attaching:
-		if !c.askDue && !now.Before(c.finder.answerBy) {
+		if by := max(c.finder.answerBy, c.finder.excusedUntil); !c.askDue && !now.Before(by) &&
+			!c.finder.excuse(now, by) {
 			c.unanswered(now)
 		}
 	case Attached:
@@ -141,11 +142,11 @@ func (c *Core) Next() clock.Time {
 	case Seeking:
 		consider(c.finder.retryAt)
 	case Opening, Attaching:
-		consider(c.finder.answerBy)
+		consider(max(c.finder.answerBy, c.finder.excusedUntil))
 	case Attached:
 		consider(c.renewAt())
-		if oldest, ok := c.pulse.renewals.Oldest(); ok {
-			consider(oldest.Add(c.finder.answerTimeout))
+		if by, ok := c.renewalBy(); ok {
+			consider(by)
 		}
 	}
 	return next

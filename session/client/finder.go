@@ -13,6 +13,15 @@ const (
 	waitLongest = 200 * time.Millisecond
 	settled     = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
 	movesAtOnce = 3
+
+	// A client that looks for an answer later than starvedFor is starved itself. It allows
+	// excuseTimes the delay more, since an answer needs several goroutines that wait as long. It does
+	// so at most maxExcuses times for one answer. After a pause longer than pausedFor it asks anew,
+	// since a renewal counts from its sending.
+	starvedFor  = 20 * time.Millisecond
+	pausedFor   = time.Second
+	excuseTimes = 4
+	maxExcuses  = 3
 )
 
 // finder knows which target the client asks, when it asks another one, and which leaders it has
@@ -27,6 +36,8 @@ type finder struct {
 	hint          nodeid.Endpoint // the target to ask at retryAt; zero means the next target in targets
 	answerBy      clock.Time
 	answerTimeout time.Duration
+	excusedUntil  clock.Time // an answer is not overdue before; zero means no excuse
+	excuses       int        // how often the present answer was excused
 	wait          time.Duration
 	moves         int        // how often the target has changed without a wait
 	since         clock.Time // when this attachment was confirmed
@@ -79,7 +90,23 @@ func (f *finder) rest() { f.retryAt = 0 }
 // asks notes the target that is asked now, and the end of the time for its answer.
 func (f *finder) asks(to nodeid.Endpoint, believed bool, answerBy clock.Time) {
 	f.target, f.pipeline, f.answerBy = to, believed, answerBy
+	f.answered()
 	f.seek(0, nodeid.Endpoint{})
+}
+
+// answered ends the excuses for the target's last answer.
+func (f *finder) answered() { f.excusedUntil, f.excuses = 0, 0 }
+
+// excuse is called at a time when an answer is overdue since the time by. It reports whether the
+// client itself is late and therefore allows more time.
+func (f *finder) excuse(now, by clock.Time) bool {
+	late := now.Sub(by)
+	if late < starvedFor || late > pausedFor || f.excuses == maxExcuses {
+		return false
+	}
+	f.excuses++
+	f.excusedUntil = now.Add(min(excuseTimes*late, f.answerTimeout))
+	return true
 }
 
 // moved counts a change of the target. It returns false if the next change needs a wait.

@@ -410,7 +410,8 @@ func (c *Core) renewed(r *session.Reply) {
 		c.pulse.lease.renewed(sent)
 		c.pulse.renewals.heard = r.Seq
 		c.tally.answered(c.pulse.heardAt.Sub(sent))
-		c.finder.allow(c.answerTime())
+		c.allowTwice(c.pulse.heardAt.Sub(sent))
+		c.finder.answered()
 	}
 }
 

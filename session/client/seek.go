@@ -88,18 +88,24 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	c.finder.asks(to, believed, now.Add(wait))
 }
 
-// unanswered leaves a target that has not answered. If the client was attached to the target, or
-// the target was named as the leader, the client allows more time for later answers.
+// unanswered leaves a target that has not answered, and allows a leader more time for later
+// answers. Each Attach is work for the leader, so many clients that repeat it too soon would keep a
+// busy leader busy.
 func (c *Core) unanswered(now clock.Time) {
-	if c.finder.pipeline || c.phase == Attached {
-		c.finder.allow(min(2*c.finder.answerTimeout, renewEvery(c.ttl())))
-	}
+	c.finder.allow(min(2*c.finder.answerTimeout, renewEvery(c.ttl())))
 	c.redirect(now, nodeid.Endpoint{})
 }
 
+// allowTwice allows a leader that has answered after some time twice that time for later answers.
+func (c *Core) allowTwice(took time.Duration) {
+	c.finder.allow(max(c.answerTime(), min(2*took, renewEvery(c.ttl()))))
+}
+
 func (c *Core) tickAttached(now clock.Time) {
-	if oldest, ok := c.pulse.renewals.Oldest(); ok && now.Sub(oldest) >= c.finder.answerTimeout {
-		c.unanswered(now)
+	if by, ok := c.renewalBy(); ok && !now.Before(by) {
+		if !c.finder.excuse(now, by) {
+			c.unanswered(now)
+		}
 		return
 	}
 	if now.Before(c.renewAt()) {
@@ -110,6 +116,12 @@ func (c *Core) tickAttached(now clock.Time) {
 		return
 	}
 	c.pulse.want()
+}
+
+// renewalBy returns the end of the time for the answer to the oldest renewal in flight.
+func (c *Core) renewalBy() (by clock.Time, ok bool) {
+	oldest, ok := c.pulse.renewals.Oldest()
+	return max(oldest.Add(c.finder.answerTimeout), c.finder.excusedUntil), ok
 }
 
 // renewAt returns the time of the next renewal. Renewals also detect a silent leader, so they

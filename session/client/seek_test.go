@@ -24,6 +24,80 @@ func TestSilentTargetsAreAskedInTurn(t *testing.T) {
 	b.want("1: open nonce 1")
 }
 
+// TestAStarvedClientAllowsMoreTime checks that a client which looks late for an answer does not
+// leave its target at once, and leaves a silent one all the same.
+func TestAStarvedClientAllowsMoreTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	b.advance(600 * time.Millisecond) // 100 ms late
+	b.want("")
+	if at := b.core.Next(); at != b.now.Add(400*time.Millisecond) {
+		t.Errorf("it looks again in %v", at.Sub(b.now))
+	}
+	b.advance(399 * time.Millisecond)
+	b.want("")
+	b.advance(time.Millisecond)
+	b.want("2: open nonce 1")
+	for range maxExcuses {
+		b.advance(b.core.Next().Sub(b.now) + 100*time.Millisecond)
+		b.want("")
+	}
+	b.advance(b.core.Next().Sub(b.now) + 100*time.Millisecond)
+	b.want("3: open nonce 1")
+	b.advance(b.core.Next().Sub(b.now) + pausedFor + 1)
+	b.want("1: open nonce 1")
+}
+
+// TestAStarvedClientKeepsItsLeader is the same for a renewal.
+func TestAStarvedClientKeepsItsLeader(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.advance(b.core.Next().Sub(b.now))
+	b.turn() // sends a renewal
+	b.advance(b.core.Next().Sub(b.now) + 100*time.Millisecond)
+	b.want("")
+	if b.core.phase != Attached {
+		t.Fatal("a late client has left its leader")
+	}
+	b.reply(nodeidtest.ID(1), b.renewed())
+	if b.core.finder.excuses != 0 {
+		t.Error("an answer does not end the excuses")
+	}
+}
+
+// TestASlowLeaderGetsMoreTime checks that a client which has waited long for an answer allows twice
+// as long for the next, until an answer comes sooner.
+func TestASlowLeaderGetsMoreTime(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]time.Duration{
+		time.Millisecond: answerTime, 900 * time.Millisecond: 1800 * time.Millisecond, time.Hour: 3 * time.Second,
+	} {
+		b := newBench(t)
+		b.core.askTTL = time.Minute
+		b.core.allowTwice(took)
+		if got := b.core.finder.answerTimeout; got != want {
+			t.Errorf("after an answer that took %v it waits %v, want %v", took, got, want)
+		}
+	}
+}
+
+// TestAnUnansweredAskAllowsMoreTime checks that a leader has more time after a target did not
+// answer.
+func TestAnUnansweredAskAllowsMoreTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	b.advance(500 * time.Millisecond)
+	b.want("2: open nonce 1")
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1)))
+	b.want("1: open nonce 1")
+	if at := b.core.Next(); at != b.now.Add(time.Second) {
+		t.Errorf("the leader has %v to answer", at.Sub(b.now))
+	}
+}
+
 func TestShortTTLAsksFaster(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

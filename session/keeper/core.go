@@ -40,6 +40,10 @@ type Core struct {
 	// for full instances. A nil Stamp leaves the record unchanged.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
+	// Self is the instance of this voter. Its clients learn of each new leader from this keeper, even
+	// if they have never asked it. Self must be set before the first input. Zero means none.
+	Self nodeid.ID
+
 	// Step is the maximum number of sessions that a turn adds, and of deadlines that a turn checks.
 	// It must be set before the first input. Zero means sessionsPerTurn.
 	Step int
@@ -245,8 +249,13 @@ func (k *Core) due() bool {
 	return k.duties.due(k.group.born) || len(k.leases.due) > 0 || len(k.searches.refuse) > 0
 }
 
-// tellAskers redirects all peers that have asked to the current leader.
+// tellAskers redirects the clients of this voter's own instance, and all peers that have asked, to
+// the current leader. No stream to a leader ends if it has only stopped, so a client attached to it
+// would otherwise wait for two answers before it asks another voter.
 func (k *Core) tellAskers() {
+	if !k.Self.IsZero() {
+		k.peers.redirect(k.peers.peer(k.Self), k.role.Term, k.role.Leader)
+	}
 	for _, id := range k.askers.order {
 		k.peers.redirect(k.peers.peer(id), k.role.Term, k.role.Leader)
 	}

@@ -24,6 +24,8 @@ const (
 type Config struct {
 	Clock clock.Clock
 	Outlets
+	// Self becomes Core.Self.
+	Self nodeid.ID
 	// Vouch becomes Core.Vouch.
 	Vouch func(from nodeid.ID, rights *capability.Capability, record []byte) bool
 	// Outdated becomes Core.Outdated.
@@ -112,6 +114,7 @@ type leftQuestion struct {
 // New starts a keeper without a leader.
 func New(config Config) *Keeper {
 	core := NewCore()
+	core.Self = config.Self
 	core.Vouch, core.Outdated, core.Stamp = config.Vouch, config.Outdated, config.Stamp
 	k := &Keeper{config: config, core: core, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go k.run()

@@ -63,6 +63,31 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	}
 }
 
+// TestItsOwnInstanceLearnsOfEachLeader checks that the clients of a voter's own instance learn of a
+// new leader, although they have never asked this voter.
+func TestItsOwnInstanceLearnsOfEachLeader(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 0)
+	self := nodeidtest.ID(9)
+	b.core.Self = self
+	b.core.Role(b.now, Role{Term: 4, Leader: nodeid.Endpoint{ID: nodeidtest.ID(2), Addr: "two"}})
+	b.turn()
+	b.want(self, "redirect 4 2")
+	b.core.Role(b.now, Role{Term: 5})
+	b.turn()
+	b.want(self, "")
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: self, Addr: "self"}})
+	b.turn()
+	b.want(self, "") // it cannot attach yet
+	b.leads()
+	b.core.AllBound(b.now)
+	b.step()
+	b.want(self, "redirect 5 9")
+	if s := b.core.Status(); s.Peers+s.Askers != 0 {
+		t.Errorf("left behind: %+v", s)
+	}
+}
+
 func TestAskersAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)

@@ -66,6 +66,33 @@ func TestASilentLeaderIsFollowedSoon(t *testing.T) {
 	}
 }
 
+// TestSurvivorsHearOfTheNewLeader cuts off a leader, so that no stream to it ends. The clients of
+// the others learn of the new leader from the voter in their own process. Otherwise each would find
+// out by two answers that do not come, which takes 667 ms.
+func TestSurvivorsHearOfTheNewLeader(t *testing.T) {
+	slow.UnderRace(t)
+	for survivor := 1; survivor <= 2; survivor++ {
+		bubble(t, func(t *testing.T) {
+			f := startFleet(t, 3)
+			time.Sleep(3 * time.Minute)
+			leader := f.leader()
+			on := (leader + survivor) % 3
+			unlock(t, f.lock(on, "before"))
+			f.isolate(leader)
+			cut := time.Now()
+			unlock(t, f.lock(on, "after"))
+			took := time.Since(cut)
+			t.Logf("the next grant comes after %v", took)
+			if took > 300*time.Millisecond {
+				t.Errorf("the next grant on survivor %d took %v: its client heard late of the new leader", survivor, took)
+			}
+			f.rejoin(leader)
+			f.ready()
+			f.nothingLeft()
+		})
+	}
+}
+
 func TestLocksOfSurvivorsOutliveTheLeader(t *testing.T) {
 	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {

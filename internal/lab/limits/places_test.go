@@ -136,7 +136,8 @@ var otherwise = map[string]string{
 		"cluster/founding.maxSearch cluster/founding.maxSettle internal/guest.maxAsks " +
 		"internal/guest.maxJoin internal/guest.maxPlaces lockfsm.maxLinks " +
 		"raftlog.maxDuplicatesPerTick raftlog.maxGathers raftlog.maxTurnRounds " +
-		"raftlog/storage.maxLogRecords session/client.maxGathers session/client.movesAtOnce " +
+		"raftlog/storage.maxLogRecords session/client.maxExcuses session/client.maxGathers " +
+		"session/client.movesAtOnce " +
 		"transport.callsEach",
 }
 

@@ -65,7 +65,8 @@ var untried = map[string]string{
 		"lookPause raftlog.askTicks raftlog.caughtUpEntries raftlog.compareTicks raftlog.gapFactor " +
 		"raftlog.handoverLimit " +
 		"raftlog.maxCloseWait raftlog.outageTicks raftlog/storage.maxCloseWait " +
-		"session/client.answerTTLParts session/client.answerTime session/client.leaseRenewLongest " +
+		"session/client.answerTTLParts session/client.answerTime session/client.excuseTimes " +
+		"session/client.leaseRenewLongest " +
 		"session/client.leaseRenewParts session/client.leaseShortestParts session/client.renewWaiting " +
 		"session/client.settled session/client.tryWithout session/client.waitLongest " +
 		"session/keeper.maxAttachPause session/keeper.roundAgain session/keeper.searchAgain " +

@@ -5,6 +5,12 @@ func shells() []Bug {
 	return []Bug{
 		{Name: "put-without-its-hold", Package: "internal/queries", Hazard: "none",
 			Breaks: "a write under a lock whose token is missing is made as if it named no lock"},
+		{Name: "starved-client-leaves", Package: "session/client", Hazard: "none",
+			Breaks: "a client that gets no processor blames its leader, and attaches again and again"},
+		{Name: "slow-answer-forgotten", Package: "session/client", Hazard: "none",
+			Breaks: "clients leave a busy leader after each of its answers, and their attaching keeps it busy"},
+		{Name: "own-clients-hear-late", Package: "session/keeper", Hazard: "none",
+			Breaks: "a client attached to a leader that has stopped waits for two answers, although its process votes"},
 		{Name: "kept-for-an-ended-call", Package: "session/client", Hazard: "none",
 			Breaks: "a call that was given up takes a lock that its instance keeps"},
 		{Name: "any-event-frees-a-shard", Package: "shard", Hazard: "none",

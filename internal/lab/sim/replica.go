@@ -78,7 +78,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 		Trail:     w.watch.log.account(r.voter, group), Step: func() int { return 1 + w.rng.IntN(1+w.rng.IntN(100)) },
 	})
 	r.View = r.glue.View
-	r.keeper.Vouch, r.keeper.Stamp, r.keeper.Step = p.vouch, replica.Stamp, w.cfg.Step
+	r.keeper.Self, r.keeper.Vouch, r.keeper.Stamp, r.keeper.Step = p.instance, p.vouch, replica.Stamp, w.cfg.Step
 	to := r.outlets()
 	r.keeping.turn = func(now clock.Time) clock.Time {
 		r.keeper.Turn(now, to)

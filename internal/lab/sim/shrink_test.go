@@ -47,7 +47,7 @@ func TestShrink(t *testing.T) {
 		from  uint64 // the first seed
 		judge func(*Report) error
 		most  int
-	}{{"lost", 10, lost, 4}, {"two things", 3, cancelled, 6}} {
+	}{{"lost", 10, lost, 4}, {"two things", 4, cancelled, 6}} {
 		t.Run(test.name, func(t *testing.T) {
 			if testing.Short() && test.name == "lost" {
 				t.Skip("two things are harder to shrink")
