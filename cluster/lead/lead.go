@@ -11,9 +11,11 @@ import (
 const (
 	Pause = 50 * time.Millisecond // shortest time between two evaluations
 
-	every    = time.Second // time between two evaluations of a leader while nothing changes
-	tryAgain = time.Second // time until an unchanged step is passed to the log again
-	never    = time.Hour
+	every = time.Second // time between two evaluations of a leader while nothing changes
+	// the same for a leader that is alone: time alone changes nothing, and sessions are reported
+	everyAlone = 5 * time.Second
+	tryAgain   = time.Second // time until an unchanged step is passed to the log again
+	never      = time.Hour
 )
 
 // Lead is a leader's evaluation of the voters and the steps that follow from it. The zero Lead has
@@ -23,6 +25,7 @@ type Lead struct {
 	leads      bool
 	term       uint64
 	looked     bool
+	idle       bool          // the last evaluation led to no step
 	at         time.Duration // time of the last evaluation
 	next       time.Duration // when the last step requests an evaluation; zero means never
 	facts      voters.Facts  // the facts of the last evaluation
@@ -55,7 +58,9 @@ type Carry struct {
 func (l *Lead) Due(now time.Duration, wanted bool) time.Duration {
 	due := now + never
 	if l.leads {
-		due = l.at + every
+		if due = l.at + every; l.alone() {
+			due = l.at + everyAlone
+		}
 		if l.next > 0 {
 			due = min(due, l.next)
 		}
@@ -67,6 +72,12 @@ func (l *Lead) Due(now time.Duration, wanted bool) time.Duration {
 		due = max(due, l.at+Pause)
 	}
 	return due
+}
+
+// alone reports whether no other instance had a replica, or could get one, at the last evaluation,
+// and nothing had to be done.
+func (l *Lead) alone() bool {
+	return l.idle && len(l.facts.Replicas) <= 1 && len(l.facts.Registered) <= 1
 }
 
 // Fresh reports whether the last evaluation is less than Pause old.
@@ -97,6 +108,7 @@ func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (
 	if step.Next > 0 {
 		l.next = now + step.Next
 	}
+	l.idle = step.Kind == voters.None
 	switch step.Kind {
 	case voters.None:
 	case voters.Prepare:

@@ -2,6 +2,7 @@ package lead
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
@@ -127,8 +128,8 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 func first(look bool, _ string) bool { return look }
 
 // TestWhenToLook checks when the next evaluation is due: a second after the last one while this
-// instance leads, earlier if a change was reported, but never less than 50 ms after the last
-// evaluation.
+// instance leads, 5 s if it is alone, earlier if a change was reported, but never less than 50 ms
+// after the last evaluation.
 func TestWhenToLook(t *testing.T) {
 	var l Lead
 	if due := l.Due(7, true); due != 7 {
@@ -142,10 +143,17 @@ func TestWhenToLook(t *testing.T) {
 	well.Config, well.Replicas = voters.Config{Voters: []uint64{1}}, well.Replicas[:1]
 	well.Registered = well.Registered[:1]
 	l.Look(time.Minute, well, 5, 99)
-	for wanted, after := range map[bool]time.Duration{true: Pause, false: every} {
+	for wanted, after := range map[bool]time.Duration{true: Pause, false: everyAlone} {
 		if due := l.Due(time.Minute, wanted); due != time.Minute+after {
 			t.Errorf("wanted: %v, the next look is after %v", wanted, due-time.Minute)
 		}
+	}
+	second := well
+	another := voters.Registered{Instance: nodeidtest.ID(77), Name: "second"}
+	second.Registered = append(slices.Clone(well.Registered), another)
+	l.Look(time.Minute, second, 5, 99)
+	if due := l.Due(time.Minute, false); due > time.Minute+every {
+		t.Errorf("with a second instance, the next look is after %v", due-time.Minute)
 	}
 	if !l.Fresh(time.Minute+Pause-1) || l.Fresh(time.Minute+Pause) {
 		t.Error("a look is good for 50 ms")

@@ -2,9 +2,12 @@ package clock
 
 import "time"
 
+// muchEarlier is by how much a timer must fire too early to be worth a reset.
+const muchEarlier = 200 * time.Millisecond
+
 // Timer wakes the owner goroutine of a core no later than the core requires. Set does not reset a
-// timer that fires early enough, because an occasional unnecessary wake-up costs less than a reset
-// after every event. A Timer belongs to one goroutine.
+// timer that fires only a little too early, because an occasional unnecessary wake-up costs less
+// than a reset after every event. A Timer belongs to one goroutine.
 type Timer struct {
 	*time.Timer
 	clock Clock
@@ -18,11 +21,11 @@ func NewTimer(c Clock) *Timer {
 	return &Timer{Timer: t, clock: c}
 }
 
-// Set makes the timer fire at the time at or earlier. now is the time that the owner goroutine last
-// read from the clock. If at is zero, Set changes nothing. Set resets a timer that is overdue,
-// because a suspended machine's clock may advance although its timers do not.
+// Set makes the timer fire at the time at, or less than 200 ms earlier. now is the time that the
+// owner goroutine last read from the clock. If at is zero, Set changes nothing. Set resets a timer
+// that is overdue, because a suspended machine's clock may advance although its timers do not.
 func (a *Timer) Set(now, at Time) {
-	if at == 0 || !at.Before(a.at) && now.Before(a.at) {
+	if at == 0 || !at.Before(a.at) && now.Before(a.at) && at.Sub(a.at) < muchEarlier {
 		return
 	}
 	a.at = at

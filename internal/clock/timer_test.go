@@ -35,7 +35,9 @@ func TestAlarm(t *testing.T) {
 		after(time.Second, time.Second)
 		after(-time.Second, time.Millisecond) // no busy loop
 		a.Set(c.Now(), c.Now().Add(time.Second))
-		after(time.Minute, time.Second) // the earlier call of Set applies
+		after(time.Second+muchEarlier-1, time.Second) // the earlier call of Set applies
+		a.Set(c.Now(), c.Now().Add(time.Second))
+		after(time.Minute, time.Minute) // a wake-up so early would be for nothing
 		a.Set(c.Now(), c.Now().Add(time.Minute))
 		after(time.Second, time.Second)
 		a.Set(c.Now(), c.Now().Add(time.Minute))

@@ -21,9 +21,10 @@
 // # Concurrency
 //
 // Two pump goroutines pass packets and streams from Net to memberlist, which starts further
-// goroutines. Close returns when the pumps have ended and no goroutine of memberlist waits any
-// more. memberlist calls its delegates under its own lock, so they only copy and record. A timer of
-// at most 50 ms may still call News after Close.
+// goroutines. memberlist begins with the first Join, packet or stream, so an instance that is alone
+// does not pay for its timers. Close returns when the pumps have ended and no goroutine of
+// memberlist waits any more. memberlist calls its delegates under its own lock, so they only copy
+// and record. A timer of at most 50 ms may still call News after Close.
 //
 // # Failure
 //

@@ -3,6 +3,7 @@ package swim
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -18,7 +19,7 @@ import (
 // Gossip implements [gossip.Gossip] with memberlist, for one instance. Join, Take and Leave are
 // safe for concurrent use. Tell may run concurrently with them, but not with another Tell.
 type Gossip struct {
-	list   *memberlist.Memberlist
+	config *memberlist.Config // not changed after Start
 	wire   *wire
 	meta   atomic.Pointer[[]byte]
 	turn   uint64 // number of calls of setMeta
@@ -30,42 +31,77 @@ type Gossip struct {
 	roster   roster
 	warned   time.Time // when a full roster was last logged
 
-	mu      sync.Mutex    // guards the fields below
-	leaving chan struct{} // closed when Leave has sent its announcement
-	gone    bool
+	mu      sync.Mutex             // guards the fields below
+	list    *memberlist.Memberlist // nil until the first Join, packet or stream
+	leaving chan struct{}          // closed when Leave has sent its announcement
+	gone    bool                   // memberlist is not started any more
 }
 
 // All other times are memberlist's defaults for a LAN.
 const streamTimeout = 5 * time.Second
 
 // Start starts gossip. The caller must end it with Close. Instances find each other only after
-// one of them has called Join.
+// one of them has called Join. Until then, and until the first packet or stream of another instance
+// arrives, memberlist does not run.
 func Start(cfg gossip.Config, first gossip.Meta) (gossip.Gossip, error) {
 	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(maxMembers)}
 	g.setMeta(first)
-	wire, err := newWire(cfg.Net, cfg.Label, cfg.Advertise)
-	if err != nil {
-		return nil, err
-	}
-	g.wire = wire
 	var name [12]byte
 	cfg.Random(name[:])
 	mc := memberlist.DefaultLANConfig()
 	// a new name at every start, since memberlist rejects a known name at a new address
 	mc.Name = hex.EncodeToString(name[:])
-	mc.Label, mc.Transport = cfg.Label, wire
+	mc.Label = cfg.Label
 	mc.BindAddr, mc.BindPort, mc.AdvertisePort = "", 0, 0
 	mc.TCPTimeout = streamTimeout
 	mc.EnableCompression = false // packets have only a few hundred bytes; see also parcels.go
 	mc.Delegate, mc.Events, mc.Alive = delegate{g}, events{g}, events{g}
 	mc.Logger = log.New(slogWriter{cfg.Logger}, "", 0)
-	list, err := memberlist.Create(mc)
+	g.config = mc
+	wire, err := newWire(cfg.Net, cfg.Label, cfg.Advertise)
 	if err != nil {
-		wire.Shutdown()
+		return nil, err
+	}
+	g.wire, mc.Transport = wire, wire
+	g.passSelf()
+	wire.begin(func() bool { _, err := g.begin(); return err == nil })
+	return g, nil
+}
+
+// begin starts memberlist, if it does not run. An instance that is alone does not need it, and its
+// timers are most of what such an instance would do.
+func (g *Gossip) begin() (*memberlist.Memberlist, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.list != nil {
+		return g.list, nil
+	}
+	if g.gone {
+		return nil, errGone
+	}
+	list, err := memberlist.Create(g.config)
+	if err != nil {
+		g.logger.Error("gossip cannot start", "err", err)
 		return nil, fmt.Errorf("cluster: gossip cannot start: %w", err)
 	}
 	g.list = list
-	return g, nil
+	return list, nil
+}
+
+var errGone = errors.New("cluster: gossip has ended")
+
+// running returns memberlist, or nil if it does not run.
+func (g *Gossip) running() *memberlist.Memberlist {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.list
+}
+
+// passSelf reports this instance itself, as memberlist does when it runs.
+func (g *Gossip) passSelf() {
+	if m, err := decodeMeta(*g.meta.Load()); err == nil {
+		g.pass(g.config.Name, m, true)
+	}
 }
 
 func (g *Gossip) setMeta(m gossip.Meta) {
@@ -77,8 +113,12 @@ func (g *Gossip) setMeta(m gossip.Meta) {
 // Tell replaces the data about this instance that gossip spreads.
 func (g *Gossip) Tell(m gossip.Meta) {
 	g.setMeta(m)
-	// With this timeout, UpdateNode does not wait until the update is sent.
-	_ = g.list.UpdateNode(time.Nanosecond)
+	if list := g.running(); list != nil {
+		// With this timeout, UpdateNode does not wait until the update is sent.
+		_ = list.UpdateNode(time.Nanosecond)
+		return
+	}
+	g.passSelf()
 }
 
 // Join exchanges all data with the instance at addr. It blocks for a few seconds at most, and
@@ -88,7 +128,11 @@ func (g *Gossip) Join(addr string) error {
 	if err != nil {
 		return err
 	}
-	_, err = g.list.Join([]string{joinIP(ip, port)})
+	list, err := g.begin()
+	if err != nil {
+		return err
+	}
+	_, err = list.Join([]string{joinIP(ip, port)})
 	return err
 }
 
@@ -97,7 +141,9 @@ func (g *Gossip) Join(addr string) error {
 // Leave must be called only once. After Close it does nothing.
 func (g *Gossip) Leave(within time.Duration) {
 	g.mu.Lock()
-	if g.gone {
+	list := g.list
+	if g.gone || list == nil {
+		g.gone = true // no other instance knows this one, and none will
 		g.mu.Unlock()
 		return
 	}
@@ -105,7 +151,7 @@ func (g *Gossip) Leave(within time.Duration) {
 	g.leaving = left
 	g.mu.Unlock()
 	defer close(left)
-	_ = g.list.Leave(within)
+	_ = list.Leave(within)
 }
 
 // Close ends memberlist and everything that memberlist has started. It waits for a Leave that is
@@ -113,12 +159,16 @@ func (g *Gossip) Leave(within time.Duration) {
 func (g *Gossip) Close() {
 	g.mu.Lock()
 	g.gone = true
-	left := g.leaving
+	left, list := g.leaving, g.list
 	g.mu.Unlock()
 	if left != nil {
 		<-left // memberlist panics if it is shut down first
 	}
-	_ = g.list.Shutdown() // also shuts the wire down
+	if list == nil {
+		g.wire.end()
+		return
+	}
+	_ = list.Shutdown() // also shuts the wire down
 }
 
 type delegate struct{ g *Gossip }

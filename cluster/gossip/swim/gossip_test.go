@@ -46,6 +46,58 @@ func TestInstancesSeeEachOther(t *testing.T) {
 	})
 }
 
+// TestAnInstanceAloneRests checks that memberlist, which has a timer of 200 ms, does not run before
+// another instance is known, and that the others see what was told before.
+func TestAnInstanceAloneRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(t)
+		defer w.stop()
+		alone := w.start(0, label)
+		m := alone.first
+		m.Group, m.Leader = 7, true
+		alone.Tell(m)
+		time.Sleep(time.Minute)
+		if alone.running() != nil {
+			t.Fatal("memberlist runs in an instance that is alone")
+		}
+		if got := alone.sees()[m.Name]; got != m {
+			t.Errorf("it sees itself as %+v, want %+v", got, m)
+		}
+		if err := w.start(1, label).Join(addrOf(0)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if !w.allSeeAll() || w.all[1].sees()[m.Name] != m {
+			t.Errorf("the second sees %+v", w.all[1].sees())
+		}
+	})
+}
+
+// TestAnInstanceAloneEnds checks that gossip which was never joined leaves and ends at once, and
+// does not begin afterwards.
+func TestAnInstanceAloneEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(t)
+		defer w.stop()
+		for _, leaves := range []bool{false, true} {
+			alone, began := w.start(0, label), time.Now()
+			if leaves {
+				alone.Leave(time.Minute)
+				if err := w.start(1, label).Join(addrOf(0)); err == nil {
+					t.Error("an instance that has left was joined")
+				}
+			}
+			alone.stop()
+			if took := time.Since(began); took > time.Second && !leaves {
+				t.Errorf("the end took %v", took)
+			}
+			if err := alone.Join(addrOf(1)); err == nil || alone.running() != nil {
+				t.Errorf("gossip that has ended begins again: %v", err)
+			}
+		}
+	})
+}
+
 // TestAnInstanceThatIsCutOffIsGone checks that an instance that is cut off disappears, and appears
 // again only after a Join.
 func TestAnInstanceThatIsCutOffIsGone(t *testing.T) {
@@ -201,7 +253,7 @@ func TestGhostsAreBounded(t *testing.T) {
 		if len(members) > maxMembers || len(members) < maxMembers/2 || real != 3 {
 			t.Errorf("%d members, %d of them real", len(members), real)
 		}
-		if known := i.list.NumMembers(); known > maxMembers {
+		if known := i.running().NumMembers(); known > maxMembers {
 			t.Errorf("memberlist knows %d", known)
 		}
 	})

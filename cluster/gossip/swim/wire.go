@@ -46,18 +46,26 @@ func newWire(n gossip.Net, label, self string) (*wire, error) {
 		return nil, fmt.Errorf("cluster: Advertise: %w", err)
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	w.pumps.Go(w.pumpPackets)
-	w.pumps.Go(w.pumpStreams)
 	return w, nil
 }
 
-func (w *wire) pumpPackets() {
+// begin starts the pumps. They call runs before they pass a packet or a stream to memberlist, and
+// drop it if runs returns false.
+func (w *wire) begin(runs func() bool) {
+	w.pumps.Go(func() { w.pumpPackets(runs) })
+	w.pumps.Go(func() { w.pumpStreams(runs) })
+}
+
+func (w *wire) pumpPackets(runs func() bool) {
 	for {
 		data, from, at, err := w.net.ReadPacket(w.ctx)
 		if err != nil {
 			return
 		}
 		if !sound(data) {
+			continue
+		}
+		if !runs() {
 			continue
 		}
 		_, _, _ = w.aliases.ip(from)
@@ -69,11 +77,15 @@ func (w *wire) pumpPackets() {
 	}
 }
 
-func (w *wire) pumpStreams() {
+func (w *wire) pumpStreams(runs func() bool) {
 	for {
 		conn, err := w.net.AcceptStream(w.ctx)
 		if err != nil {
 			return
+		}
+		if !runs() {
+			conn.Close()
+			continue
 		}
 		tracked := w.track(conn)
 		select {
@@ -138,11 +150,16 @@ func (w *wire) track(conn net.Conn) net.Conn {
 	return c
 }
 
+// end ends the pumps of a wire that memberlist does not use.
+func (w *wire) end() {
+	w.cancel()
+	w.pumps.Wait()
+}
+
 // Shutdown ends the pumps and all streams, and releases the goroutines of memberlist that wait for
 // a probe. memberlist calls Shutdown while its listeners still run.
 func (w *wire) Shutdown() error {
-	w.cancel()
-	w.pumps.Wait()
+	w.end()
 	if !w.ack(0) { // once this answer is received, no earlier packet can cause a new probe
 		return nil
 	}

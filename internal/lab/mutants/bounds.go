@@ -131,6 +131,8 @@ func bounds() []Bug {
 			Breaks: "an exchange of a few bytes makes memberlist reserve a hundred megabytes"},
 		{Name: "versions-cut-short", Package: "cluster/gossip/swim", Hazard: "none",
 			Breaks: "an exchange of a few bytes makes memberlist panic, and the process with it"},
+		{Name: "alone-gossips", Package: "cluster/gossip/swim", Hazard: "none",
+			Breaks: "an instance that is alone is woken six times a second by gossip that nothing receives"},
 		{Name: "news-one-by-one", Package: "cluster/gossip/swim", Hazard: "none",
 			Breaks: "each word of gossip is a turn of the owner"},
 		{Name: "token-found-by-walking", Package: "lockfsm", Hazard: "none",
