@@ -81,6 +81,7 @@ func (g *Gossip) begin() (*memberlist.Memberlist, error) {
 	}
 	list, err := memberlist.Create(g.config)
 	if err != nil {
+		g.gone = true // the same configuration would fail again
 		g.logger.Error("gossip cannot start", "err", err)
 		return nil, fmt.Errorf("cluster: gossip cannot start: %w", err)
 	}
