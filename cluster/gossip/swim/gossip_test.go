@@ -25,7 +25,7 @@ func TestInstancesSeeEachOther(t *testing.T) {
 		m := i.first
 		m.Group, m.At, m.Leader = 7, 9, true
 		i.Tell(m)
-		time.Sleep(2 * time.Second)
+		time.Sleep(time.Minute) // packets go to random members, and full exchanges follow every 30 s
 		for _, o := range w.all {
 			if got := o.sees()[i.first.Name]; got != m {
 				t.Errorf("%s sees %+v, want %+v", o.first.Name, got, m)
