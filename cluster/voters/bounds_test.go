@@ -13,3 +13,12 @@ func TestASurplusAtItsBound(t *testing.T) {
 		return c.surplus(time.Hour+after) == nil
 	})
 }
+
+func TestANewLeaderAtItsBound(t *testing.T) {
+	limits.Below(t, "heardWithin", heardWithin, func(silent time.Duration) bool {
+		v := scene(t, "a* x/unheard c", three)
+		v.Replicas[1].SilentFor = silent
+		_, why := Heir(v, "x")
+		return why == Fit
+	})
+}

@@ -1,6 +1,10 @@
 package voters
 
-import "github.com/mortise-lock/mortise/internal/nodeid"
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // Refusal is the reason why the leadership cannot be moved to an instance. The values are sent to
 // other instances and never change.
@@ -17,6 +21,10 @@ const (
 	NotTaken   Refusal = 6 // the instance has not taken over within an election timeout
 )
 
+// heardWithin is how long a new leader may not have heard from a voter that is well. Meanwhile such
+// a voter counts as fit: a transfer shows whether it is.
+const heardWithin = time.Second
+
 // Heir returns the voter with the given name, to which an operator may move the leadership, or the
 // reason why it may not. It does not return NotTaken.
 func Heir(v View, name string) (nodeid.ReplicaID, Refusal) {
@@ -26,9 +34,9 @@ func Heir(v View, name string) (nodeid.ReplicaID, Refusal) {
 		case m.info.Name != name:
 		case m.self:
 			return m.ID, LeadsNow
-		case m.Active && !m.info.Leaving:
+		case m.mayHear() && !m.info.Leaving:
 			return m.ID, Fit
-		case m.Active:
+		case m.mayHear():
 			why = Leaves
 		default:
 			why = Silent
@@ -38,6 +46,10 @@ func Heir(v View, name string) (nodeid.ReplicaID, Refusal) {
 		why = NoVote
 	}
 	return 0, why
+}
+
+func (m *member) mayHear() bool {
+	return m.Active || !m.Heard && m.SilentFor < heardWithin
 }
 
 func (v *View) named(name string) bool {

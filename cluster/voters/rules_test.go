@@ -52,6 +52,8 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	switch flag {
 	case "silent":
 		silent(4 * time.Second)
+	case "unheard":
+		silent(100 * time.Millisecond)
 	case "dead":
 		silent(5 * time.Second)
 	case "minute":
@@ -331,6 +333,7 @@ func TestHeir(t *testing.T) {
 		"a* x/notfull":        Fit, // raft sends it the rest first
 		"a* x/nosession c":    Fit,
 		"a* x/silent c":       Silent,
+		"a* x/unheard c":      Fit, // a new leader has not heard from every voter yet
 		"a* x/dead c x":       Fit, // the replica of a restarted instance, beside that of its predecessor
 		"a* x x/dead c":       Fit,
 		"a* x/leaving c":      Leaves,

@@ -84,6 +84,8 @@ func voting() []Bug {
 			Breaks: "an instance that cannot read the group's rules becomes a learner, and dies of the snapshot"},
 		{Name: "heir-by-id", Package: "cluster/voters", Hazard: "none", Nodes: "TestRollingUpdates",
 			Breaks: "a leader that leaves hands the lead to an old build, which is the next one to leave"},
+		{Name: "new-leader-knows-no-heir", Package: "cluster/voters", Hazard: "none",
+			Breaks: "an operator is told that a voter is silent, while the new leader has only not heard from it yet"},
 		{Name: "dead-learners-kept", Package: "cluster/voters", Seeds: 40, Hazard: "43, B2",
 			Breaks: "learners that are gone stay in the configuration forever"},
 	}
