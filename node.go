@@ -288,7 +288,7 @@ func (n *Node) admit(ctx context.Context) error {
 // Lock waits until the lock is granted and returns it. Waiters are served in the order in which the
 // group received their requests.
 func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
-	return n.Acquire(ctx, Request{Key: key})
+	return n.acquire(ctx, n.client, &demand{Request: Request{Key: key}})
 }
 
 // RLock is Lock for a request that is [Shared].

@@ -70,7 +70,7 @@ func TestApplyKeepsNothing(t *testing.T) {
 // that the pools are bounded.
 func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t)
-	const requests = 3 * maxSpare
+	const requests = maxSpare + maxSpare/4
 	a, b := w.session(1), w.session(2)
 	for n := Number(1); n <= requests; n++ {
 		w.acquire(a, n, fmt.Sprint("key", n), Granted)

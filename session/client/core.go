@@ -47,7 +47,7 @@ type Core struct {
 
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush
-	likely   int       // the predicted size of the commands in a frame
+	likely   likely
 	tally    tally
 }
 

@@ -13,7 +13,7 @@ const (
 	frameBytes   = 256 << 10
 	windowBytes  = 1 << 20 // the most bytes of unanswered commands
 	requestBytes = 64      // the size of a command without its key, rounded up
-	outcomesKept = 1024    // a larger slice is not reused: a burst must not pin memory forever
+	outcomesKept = 1024    // a larger slice is kept only while turns need an eighth of it
 )
 
 // Output is the output of a core. The shell must first mark the holds of OutcomeLost and
@@ -35,6 +35,12 @@ type Output struct {
 	More               bool
 }
 
+// likely predicts the output of a turn.
+type likely struct {
+	commands int // bytes in the frame
+	outcomes int
+}
+
 type frame struct {
 	renewals, commands []byte
 	likely             int
@@ -45,11 +51,12 @@ type frame struct {
 func (c *Core) Flush(now clock.Time) Output {
 	out := Output{Outcomes: c.outcomes, Deadline: c.pulse.lease.deadline(), Safe: c.pulse.lease.safe()}
 	clear(c.told)
-	if cap(c.told) > outcomesKept {
+	c.likely.outcomes = session.Likely(c.likely.outcomes, len(c.told))
+	if cap(c.told) > max(outcomesKept, 8*c.likely.outcomes) {
 		c.told = nil
 	}
 	c.outcomes, c.told = c.told[:0], c.outcomes
-	f := frame{likely: c.likely}
+	f := frame{likely: c.likely.commands}
 	if c.askDue {
 		c.writeQuestion(now, &f)
 	}
@@ -60,7 +67,7 @@ func (c *Core) Flush(now clock.Time) Output {
 		c.writeRenewal(now, &f)
 	}
 	if len(f.commands) > 0 {
-		c.likely = session.Likely(c.likely, len(f.commands))
+		c.likely.commands = session.Likely(c.likely.commands, len(f.commands))
 	}
 	out.To, out.Renewals, out.Commands = c.finder.target, f.renewals, f.commands
 	return out
