@@ -11,7 +11,7 @@ import (
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
-	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last eight sections\n" +
+	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last six sections\n" +
 		"again ([bench/doc.go](../bench/doc.go)). Figures hold for one machine and one hour: compare within a\n" +
 		"table, not between pages.\n\n")
 	b.WriteString("![Pairs of Lock and Unlock and hand-overs that every peer completes in a second](speed.svg)\n\n")
@@ -37,9 +37,9 @@ func page(r Record) string {
 
 func writeMachine(b *strings.Builder, r Record) {
 	m := r.Machine
-	fmt.Fprintf(b, "%s: %d cores (%s), %s, %s, %s", m.When, m.Cores, m.CPU, m.Kernel, m.Go, m.Disk)
+	fmt.Fprintf(b, "%s: %d cores (%s), %s,\n%s, %s", m.When, m.Cores, m.CPU, m.Kernel, m.Go, m.Disk)
 	if m.Sync > 0 {
-		fmt.Fprintf(b, "\n(one fdatasync: %s)", shortTime(m.Sync))
+		fmt.Fprintf(b, " (one fdatasync: %s)", shortTime(m.Sync))
 	}
 	fmt.Fprintf(b, ". %s, %s for each measurement; the peers take turns.\n", r.medians(), shortTime(r.Duration))
 	others, most := r.others()

@@ -14,18 +14,8 @@ import (
 //go:embed states.md
 var states string
 
-// This text is the section about NATS and Olric, which were measured apart from the others.
-//
-//go:embed embedded.md
-var natsAndOlric string
-
-// This text is the section about sticky locks, which were measured apart from the others.
-//
-//go:embed sticky.md
-var stickyLocks string
-
 // This text is three sections: the limit that a lock cannot beat, the budget of one Lock, which the
-// flag -budget writes, and what has changed since the last whole run.
+// flag -budget writes, and what was tried.
 //
 //go:embed limit.md
 var limit string
@@ -42,7 +32,7 @@ var growth string
 
 // publish writes the record, the page and the picture to dir. If dir is "", it prints the page.
 func publish(r Record, dir string) error {
-	sections := []string{page(r), natsAndOlric, stickyLocks, limit, earlier, states, growth}
+	sections := []string{page(r), limit, earlier, states, growth}
 	page := strings.Join(sections, "\n")
 	if dir == "" {
 		_, err := os.Stdout.WriteString(page)
