@@ -36,6 +36,7 @@ func refusals() map[string]string {
 		"data put k LONG":        "the data has more than 4096 bytes",
 		"data get k -revision 1": "-revision belongs to data put and data rm",
 		"dev x":                  "dev takes no words, only flags: x",
+		"dev -try /nowhere":      "scripts/try -o /nowhere writes the files of the simulation",
 		"dev -n 0":               "-n is 0: want 1, 3, 5, 7 or 9",
 		"dev -n 11":              "-n is 11: want 1, 3, 5, 7 or 9",
 		"dev -n 4":               "-n is 4: 3 of 4 must agree, so no more of them may fail than of 3; want 1, 3, 5, 7 or 9",

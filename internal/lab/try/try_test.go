@@ -1,6 +1,7 @@
 package try
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -64,26 +65,33 @@ func TestAShowShowsWhatMatters(t *testing.T) {
 	}
 }
 
-// TestWhyALockIsTaken checks what is said of the end of a hold.
+// TestWhyALockIsTaken checks what is said of the end of a hold, in the first of twenty runs in
+// which n1 holds the lock when it is struck.
 func TestWhyALockIsTaken(t *testing.T) {
-	for text, want := range map[string]string{
-		"seed=7&do=22000p1&end=30000":         "its lease has run out",
-		"seed=7&do=22000k1&end=30000":         "its lease has run out",
-		"seed=7&do=22000k1,22100s1&end=30000": "its node has ended, as start 2 with its directory shows",
-	} {
-		a, err := Parse(text)
+	ended := func(acts string, seed int) (said string) {
+		a, err := Parse(fmt.Sprintf("seed=%d&do=%s&end=30000", seed, acts))
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines, _ := Replay(a)
-		said := ""
 		for _, l := range lines {
 			if l.Kind == "ended" {
 				said = l.Text
 			}
 		}
+		return said
+	}
+	for acts, want := range map[string]string{
+		"22000p1":         "its lease has run out",
+		"22000k1":         "its lease has run out",
+		"22000k1,22100s1": "its node has ended, as start 2 with its directory shows",
+	} {
+		said := ""
+		for seed := 1; said == "" && seed <= 20; seed++ {
+			said = ended(acts, seed)
+		}
 		if said != "the leader takes the lock from n1: "+want {
-			t.Errorf("%s: %q, want %q", text, said, want)
+			t.Errorf("%s: %q, want %q", acts, said, want)
 		}
 	}
 }
