@@ -347,8 +347,8 @@ func notMoved(why voters.Refusal, name string) error {
 	case voters.Leaves:
 		return fmt.Errorf("%w: the lead was not moved: %q is about to leave; name another voter", ErrNotReady, name)
 	case voters.NotTaken:
-		return fmt.Errorf("%w: the lead was not moved: %q did not take it over in time; its log may be behind, or its "+
-			"disk slow: see Health, and try again", ErrNotReady, name)
+		return fmt.Errorf("%w: the lead was not moved: %q did not take it over in time; it may not run, its log "+
+			"may be behind, or its disk slow: see Health, and try again", ErrNotReady, name)
 	}
 	return fmt.Errorf("%w: the lead was not moved to %q, for a reason that only the newer build of the leader knows "+
 		"(%d): see the leader's log", ErrNotReady, name, why)

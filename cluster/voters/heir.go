@@ -48,6 +48,7 @@ func Heir(v View, name string) (nodeid.ReplicaID, Refusal) {
 	return 0, why
 }
 
+// mayHear reports whether the voter is in contact, or this leader is too new to know.
 func (m *member) mayHear() bool {
 	return m.Active || !m.Heard && m.SilentFor < heardWithin
 }
