@@ -108,6 +108,13 @@
 // After healing, the configuration must become the one that the rules require, and must then not
 // change. In a quiet run, no group may be founded while the previous group has a majority.
 //
+// The network delays messages (for longer than a lease), drops and repeats them, and cuts links,
+// between some pairs or all, in one or both directions. Disks lose what was not synced, or hang for
+// a minute. Processes are killed, lose power, pause, leave, and come back at the same, new and
+// swapped addresses. Answers of an earlier incarnation come late, and orders of a leader by a
+// minute. A group without directories must not be given up while its replicas can still elect a
+// leader.
+//
 // # Concurrency
 //
 // Do not run two simulations concurrently in one process, because raft's random source is global.

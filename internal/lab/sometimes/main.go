@@ -2,7 +2,7 @@
 // that refuse, turn away at a limit, drop a message, try again, or end a wait that took too long. A
 // path that no campaign reaches is not tested by it, whatever the campaign says. The command finds
 // these paths in the source, runs the campaigns with coverage, and prints how often each was
-// reached:
+// reached. With -keep a run that was stopped resumes:
 //
 //	go run ./internal/lab/sometimes [-least N] [-v] [-keep DIR | -from DIR]
 //
@@ -10,6 +10,9 @@
 // the tests that run one shell with the rest replaced. It fails if a path was reached fewer than
 // -least times by the campaigns and exceptions.txt does not give a reason, or if that says that a
 // rig reaches the path, and none does. The product contains no counters.
+//
+// A process of a test of cmd/mortise counts if it ends by itself. Package whole does not count,
+// since Go's cover tool cannot read the files of an overlay.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Command foreign draws small bugs at random, which no list of planted bugs has, and runs the tests
 // against each of them. A bug that no test notices is printed with its file, line and edit, and the
 // command fails. The bugs are drawn in the shells, in the code between the parts, in the packages
-// over the root, in the programs and in the adapters:
+// over the root, in the programs and in the adapters, equally many in each:
 //
 //	go run ./internal/lab/mutants/foreign [-n N] [-seed S] [-changed REV] [-budget 1h] [-area A,B] \
 //		[-only ID,ID] [-o FILE] [-list] [-rest] [-j processes]

@@ -35,6 +35,8 @@
 // locks a second of each client with and without attacks. It also prints latencies, elections, lost
 // locks and the largest resident memory. judge.go contains the limits, without the processes.
 //
+// The default limits are for a quiet machine with two processors; ./test.sh has generous ones.
+//
 // Guarantees: the campaign ends only processes that it has started. Concurrency: the campaign with
 // the legitimate clients, the three instances, the agent and the attacker are processes. Failure:
 // the exit status is 1, and the campaign prints one line for each exceeded limit; -keep keeps logs
