@@ -19,9 +19,11 @@ import (
 func etcdPeer(name string, durable, remote bool) Peer {
 	p := Peer{
 		Name: name, Kind: "etcd", Durable: durable,
-		Promise: "three members; any one may be lost; in order of arrival; the revision can fence; a loss is " +
-			"noticed when the session's channel closes",
+		Promise: "three members, called inside of their processes",
 		Missing: func() string { return "" },
+	}
+	if remote {
+		p.Promise = "three members, called by gRPC"
 	}
 	if !durable {
 		p.Promise = "as etcd, but nothing is synced, so a machine that loses its power may forget"

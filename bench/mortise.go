@@ -16,12 +16,11 @@ const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc365349057
 func mortisePeer(name string, durable, encrypted bool) Peer {
 	p := Peer{
 		Name: name, Kind: "mortise", Durable: durable,
-		Promise: "three voters in the instances; any one may be lost; first come, first served; fencing tokens; a " +
-			"loss is known before anyone else is granted",
+		Promise: "three voters in the instances, with `Dir`",
 		Missing: func() string { return "" },
 	}
 	if !durable {
-		p.Promise = "as mortise-dir, but losing the majority loses all locks"
+		p.Promise = "as mortise-dir, in memory"
 	}
 	p.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
 		c := mortiseConfig(encrypted, addresses, i)
@@ -37,7 +36,7 @@ func mortisePeer(name string, durable, encrypted bool) Peer {
 
 func soonPeer() Peer {
 	p := mortisePeer("mortise-soon", false, false)
-	p.Promise = "as mortise, but Unlock does not report whether the lock was held until the end (UnlockSoon)"
+	p.Promise = "as mortise, with `Lock.UnlockSoon`"
 	return variant(p, func(m mortiseMember) Member { return soonMember{m} })
 }
 

@@ -18,14 +18,12 @@ const natsBucket, natsStream = "locks", "KV_locks"
 func natsPeer(name string, durable bool) Peer {
 	p := Peer{
 		Name: name, Kind: "nats", Durable: durable,
-		Promise: "three servers; any one may be lost; no order: every Unlock wakes all waiters; the key's revision can " +
-			"fence; a lock ends after a minute, because nothing renews it, and Unlock fails then",
+		Promise: "three servers; nothing renews a lock, so it ends after a minute, and Unlock fails then",
 		Missing: func() string { return "" },
 		Lacks:   map[string]string{"waiters": "waiters that all wake are no queue"},
 	}
 	if !durable {
-		p.Promise = "as nats-sync, but in memory: a server that restarts has forgotten its locks, so two that " +
-			"restart at once may free them"
+		p.Promise = "as nats-sync, but in memory, so two servers that restart at once may free the locks"
 	}
 	p.Member = func(_ context.Context, dir string, addresses []string, i int) (Member, error) {
 		return startNats(natsOptions(dir, addresses, i, durable), durable)

@@ -18,9 +18,8 @@ const olricTTL, olricPatience = time.Minute, time.Hour
 func olricPeer() Peer {
 	p := Peer{
 		Name: "olric", Kind: "olric",
-		Promise: "three members with a copy each, which Olric calls approximate locks: a divided network can grant one " +
-			"twice; the caller that polls at the right moment (every 10 ms) gets it; no fencing token; a lock ends " +
-			"after a minute, because nothing renews it, and Unlock fails then",
+		Promise: "three members with a copy each; callers poll every 10 ms; nothing renews a lock, so it ends after a " +
+			"minute, and Unlock fails then",
 		Missing: func() string { return "" },
 		Lacks:   map[string]string{"kill": "no leader", "waiters": "callers that poll are no queue"},
 	}

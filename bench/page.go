@@ -11,16 +11,15 @@ import (
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
-	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last six sections\n" +
+	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last five sections\n" +
 		"again ([bench/doc.go](../bench/doc.go)). Figures hold for one machine and one hour: compare within a\n" +
 		"table, not between pages.\n\n")
 	b.WriteString("![Pairs of Lock and Unlock and hand-overs that every peer completes in a second](speed.svg)\n\n")
 	writeMachine(&b, r)
 	writeGoals(&b, r)
 	b.WriteString("## Everything measured\n\n")
-	b.WriteString("[bench/workload.go](../bench/workload.go) defines the columns. Each cell is the number of\n" +
-		"pairs of Lock and Unlock per second and, in parentheses, the median and the 99th percentile of\n" +
-		"Lock.\n\n")
+	b.WriteString("Pairs of Lock and Unlock per second (median, 99th percentile of Lock);\n" +
+		"[bench/workload.go](../bench/workload.go) defines the columns.\n\n")
 	for _, durable := range []bool{true, false} {
 		writeRates(&b, r, durable)
 	}

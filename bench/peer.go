@@ -10,7 +10,7 @@ type Peer struct {
 	Name    string // in tables and flags
 	Kind    string // peers of one kind have the same colour
 	Durable bool   // a lock is on disk before it is granted
-	Promise string // tolerated failures, order of grants, and how a loss is noticed
+	Promise string // what it is, beside the table of docs/CHOOSING.md
 	Missing func() string
 	Open    func(ctx context.Context, dir string) (Cluster, error)
 

@@ -22,8 +22,7 @@ func postgresPeer() Peer {
 	const connection = "a connection for each"
 	return Peer{
 		Name: "postgres", Kind: "postgres",
-		Promise: "one server: its loss is the loss of all locks; no order is promised; no fencing token; a loss " +
-			"is noticed when the connection breaks",
+		Promise: "one server",
 		Missing: func() string {
 			if postgresPrograms() == "" {
 				return "no PostgreSQL below /usr/lib/postgresql"

@@ -20,11 +20,6 @@ var states string
 //go:embed limit.md
 var limit string
 
-// This text is the comparison with an earlier build, which the flag -against writes.
-//
-//go:embed against.md
-var earlier string
-
 // This text is the last section, about what each thing costs, and where one group ends.
 //
 //go:embed growth.md
@@ -32,7 +27,7 @@ var growth string
 
 // publish writes the record, the page and the picture to dir. If dir is "", it prints the page.
 func publish(r Record, dir string) error {
-	sections := []string{page(r), limit, earlier, states, growth}
+	sections := []string{page(r), limit, states, growth}
 	page := strings.Join(sections, "\n")
 	if dir == "" {
 		_, err := os.Stdout.WriteString(page)

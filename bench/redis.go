@@ -17,16 +17,15 @@ import (
 func redisPeer(name string, servers int, durable bool) Peer {
 	p := Peer{
 		Name: name, Kind: "redis", Durable: durable,
-		Promise: "the caller that polls at the right moment (every 5 ms here) gets it; no fencing token; no renewal, " +
-			"and no caller is told of a loss",
+		Promise: "callers poll every 5 ms",
 		Missing: needs("redis-server"),
 		Lacks: map[string]string{"idle": "no instances of its own", "kill": "no leader",
 			"waiters": "callers that poll are no queue"},
 	}
 	if servers == 1 {
-		p.Promise = "one server: its loss is the loss of all locks; " + p.Promise
+		p.Promise = "one server; " + p.Promise
 	} else {
-		p.Promise = "Redlock: three unrelated servers; safe only while clocks and pauses behave; " + p.Promise
+		p.Promise = "three unrelated servers; " + p.Promise
 	}
 	p.Open = func(ctx context.Context, dir string) (Cluster, error) { return openRedis(ctx, dir, servers, durable) }
 	return p

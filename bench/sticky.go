@@ -11,10 +11,9 @@ import (
 // stickyPeer is mortise with TLS, and its callers use LockSticky.
 func stickyPeer(name string, durable bool) Peer {
 	p := mortisePeer(name, durable, true)
-	p.Promise = "as mortise-dir-tls, but Unlock is confirmed by the lease, and a free lock of an instance that dies " +
-		"stays taken until its session ends (LockSticky)"
+	p.Promise = "as mortise-dir-tls, with `Node.LockSticky`"
 	if !durable {
-		p.Promise = "as mortise-dir-sticky-tls, but losing the majority loses all locks"
+		p.Promise = "as mortise-tls, with `Node.LockSticky`"
 	}
 	return variant(p, func(m mortiseMember) Member { return stickyMember{m} })
 }

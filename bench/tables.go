@@ -240,7 +240,7 @@ func writeCosts(b *strings.Builder, r Record) {
 }
 
 func writePromises(b *strings.Builder, r Record) {
-	b.WriteString("## What each promises\n\n")
+	b.WriteString("## What each is\n\n[CHOOSING.md](CHOOSING.md#in-one-table) compares what they promise.\n\n")
 	var rows [][]string
 	for _, p := range r.Peers {
 		version := p.Version
@@ -254,5 +254,5 @@ func writePromises(b *strings.Builder, r Record) {
 		}
 		rows = append(rows, []string{p.Name, version, p.Promise})
 	}
-	writeTable(b, []string{"", "version", "promise"}, rows)
+	writeTable(b, []string{"", "version", "it is"}, rows)
 }

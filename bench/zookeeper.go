@@ -20,8 +20,7 @@ const zookeeperJar = "/usr/share/java/zookeeper.jar"
 func zookeeperPeer() Peer {
 	return Peer{
 		Name: "zookeeper", Kind: "zookeeper", Durable: true,
-		Promise: "three servers; any one may be lost; in order of arrival; the zxid can fence, by hand; a loss is " +
-			"noticed by connection events",
+		Promise: "three servers",
 		Missing: func() string {
 			if why := needs("java")(); why != "" {
 				return why
