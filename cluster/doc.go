@@ -127,6 +127,27 @@
 //
 // # Refused alternative
 //
+// Nine places store voters. One place could not replace another, because each stores something
+// different:
+//
+//	members, raftlog/core_members.go         the configuration that raft has applied: raft decides
+//	                                         by it
+//	View, internal/replica/view.go           a published copy of it, for other goroutines
+//	bond, cluster/founding/bond.go           the newest configuration that founding believes; it may
+//	                                         not be stored yet
+//	State.Voters, cluster/founding/state.go  the record in the directory, for the next start
+//	book, cluster/core.go                    the record that is stored, with addresses; others get
+//	                                         only this one
+//	before, cluster/spreading.go             members of replaced configurations, which still need the
+//	                                         newest one
+//	targets, session/client/finder.go        where a session looks for the leader; each client has
+//	                                         its own place in the list
+//	voters, internal/guest/session.go        what a guest has read; it has no book
+//	voters, transport/turns.go               preferred host addresses; a handshake has shown no ID
+//
+// If bond and book were one, other instances would learn of voters before they are stored.
+// internal/instance/picture.go stores names and zones of voters, for texts.
+//
 // Gossip alone could find voters and decide when to found a group. But gossip reports an
 // unreachable instance as dead, forgets it half a minute later, and passes on reports about other
 // instances.
