@@ -236,6 +236,25 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 			t.Errorf("docs/%s: %s", name, fault)
 		}
 	}
+	plugs, err := filepath.Glob(filepath.Join(root, "adapters", "*", "README.md"))
+	if err != nil || len(plugs) == 0 {
+		t.Fatal("no adapter has a README", err)
+	}
+	named := 0
+	for _, page := range plugs {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range pageTest.FindAllStringSubmatch(string(text), -1) {
+			if named++; !k.tests[match[1]+"."+match[2]] {
+				t.Errorf("%s: there is no test %s", page, match[0])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("the pages of the adapters name %d tests: the rule would pass because it sees nothing", named)
+	}
 }
 
 func TestPageRuleCatches(t *testing.T) {
