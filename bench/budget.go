@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// budget writes a section of docs/SPEED.md: what one Lock of each chosen mortise wakes, calls and
+// budget writes budget.md: what one Lock of each chosen mortise wakes, calls and
 // runs in the three instances, and the way of one Lock from its call to its return, hop by hop.
 // It reads them from the execution trace of the Go runtime, which itself takes time: compare the
 // hops with each other, and with the same section of another build.

@@ -14,8 +14,7 @@ import (
 //go:embed states.md
 var states string
 
-// This text is three sections: the limit that a lock cannot beat, the budget of one Lock, which the
-// flag -budget writes, and what was tried.
+// This text is two sections: the limit that a lock cannot beat, and what was tried.
 //
 //go:embed limit.md
 var limit string

@@ -33,7 +33,10 @@ func writeRates(b *strings.Builder, r Record, durable bool) {
 
 func rateCell(r Record, p PeerRecord, workload string) string {
 	x, ok := r.find(p.Name, workload)
-	if !ok {
+	switch {
+	case !ok && p.Kind == "wire": // it is no lock
+		return ""
+	case !ok:
 		return r.whyNot(p, workload)
 	}
 	return fmt.Sprintf("%s (%s)", shortNumber(x.Rate), lockTimes(x))
