@@ -18,8 +18,8 @@
 //
 //	go run . -budget [-peers NAME,...]
 //
-// prints what one lock costs (see budget.md): wake-ups, system calls and running time of each kind of
-// goroutine in each of the three instances, allocations, bytes, and the way of a Lock hop by hop
+// prints what one lock costs (see budget.md): wake-ups, system calls and running time of each kind
+// of goroutine in each of the three instances, allocations, bytes, and the way of a Lock hop by hop
 // (hops.go). It reads the execution trace of the Go runtime.
 //
 // # How it measures
