@@ -122,3 +122,18 @@ func (f *fields) sized(limit uint64) []byte {
 // Likely predicts the length of the next frame. The prediction falls slowly, because growing a
 // buffer costs more than unused space.
 func Likely(before, length int) int { return max(length, before-before/8) }
+
+// alwaysKept is the largest capacity that Emptied keeps at any time.
+const alwaysKept = 1024
+
+// Emptied clears a slice and returns it for reuse. It returns nil for a large slice if recent turns
+// needed less than an eighth of it, so that a burst does not pin memory. likely predicts the length
+// that a turn needs.
+func Emptied[T any](s []T, likely *int) []T {
+	clear(s)
+	*likely = Likely(*likely, len(s))
+	if cap(s) > max(alwaysKept, 8**likely) {
+		return nil
+	}
+	return s[:0]
+}

@@ -21,16 +21,16 @@ func TestATermAtItsBound(t *testing.T) {
 func TestExcusesAtTheirBounds(t *testing.T) {
 	excused := func(late time.Duration) bool {
 		f := finder{answerTimeout: time.Second}
-		return f.excuse(clock.Time(time.Hour).Add(late), clock.Time(time.Hour))
+		return f.excuse(clock.Time(time.Hour).Add(late), clock.Time(time.Hour), clock.Time(2*time.Hour))
 	}
 	limits.Below(t, "starvedFor", starvedFor, func(late time.Duration) bool { return !excused(late) })
 	limits.AtMost(t, "pausedFor", pausedFor, excused)
 	limits.AtMost(t, "maxExcuses", maxExcuses, func(n int) bool {
 		f := finder{answerTimeout: time.Second}
 		for range n - 1 {
-			f.excuse(clock.Time(starvedFor), 0)
+			f.excuse(clock.Time(starvedFor), 0, clock.Time(time.Hour))
 		}
-		return f.excuse(clock.Time(starvedFor), 0)
+		return f.excuse(clock.Time(starvedFor), 0, clock.Time(time.Hour))
 	})
 }
 

@@ -78,6 +78,7 @@ type Client struct {
 	late    time.Duration // see Status.Late
 	told    clock.Time    // when Watch returned last
 	spare   []input
+	likely  int       // the predicted length of the inbox
 	waiting []*waiter // calls that wait for a state of the client
 	closing []*waiter // calls that wait for the end of the session
 	rebound []*waiter
@@ -261,9 +262,8 @@ func (c *Client) turn() (more, open bool) {
 	c.now = now
 	for i := range inbox {
 		c.dispatch(now, &inbox[i])
-		inbox[i] = input{}
 	}
-	c.spare = inbox[:0]
+	c.spare = session.Emptied(inbox, &c.likely)
 	if closed {
 		c.keptLeave(ErrClosed)
 		for c.core.Turn(now, to) && c.core.due() { // sends the releases

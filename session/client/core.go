@@ -96,7 +96,7 @@ func (c *Core) Tick(now clock.Time) {
 	switch c.phase {
 	case Opening, Attaching:
 		if by := max(c.finder.answerBy, c.finder.excusedUntil); !c.askDue && !now.Before(by) &&
-			!c.finder.excuse(now, by) {
+			!c.excuse(now, by) {
 			c.unanswered(now)
 		}
 	case Attached:

@@ -3,8 +3,11 @@ package client
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -15,7 +18,7 @@ func TestACrowdReusesItsOutcomes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()
-	const crowd = 3 * outcomesKept
+	const crowd, alwaysKept = 3 * 1024, 1024
 	number := lockfsm.Number(0)
 	grants := func() {
 		var replies []session.Reply
@@ -42,7 +45,64 @@ func TestACrowdReusesItsOutcomes(t *testing.T) {
 	for range 64 {
 		b.turn()
 	}
-	if n := max(cap(b.core.told), cap(b.core.outcomes)); n > outcomesKept {
+	if n := max(cap(b.core.told), cap(b.core.outcomes)); n > alwaysKept {
 		t.Errorf("a slice of %d outcomes is kept after 64 turns without one", n)
 	}
+}
+
+// TestACrowdLeavesNothingAlive checks that a crowd of callers that has released its locks is not
+// kept alive by the client.
+func TestACrowdLeavesNothingAlive(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	const crowd = 100
+	var requests []*Request
+	var granted, freed []session.Reply
+	for i := range crowd {
+		r := &Request{Key: fmt.Sprint(i)}
+		b.core.Acquire(b.now, r)
+		number := lockfsm.Number(i + 1)
+		granted = append(granted, b.state(number, lockfsm.Granted, lockfsm.Token(number)))
+		requests, freed = append(requests, r), append(freed, b.freed(number))
+	}
+	b.turn()
+	b.reply(nodeidtest.ID(1), granted...)
+	b.turn()
+	for _, r := range requests {
+		if !b.core.Release(b.now, r) {
+			t.Fatal("a lock is not held")
+		}
+	}
+	b.turn()
+	b.reply(nodeidtest.ID(1), freed...)
+	b.turn()
+	for _, e := range b.core.frees[:cap(b.core.frees)] {
+		if e != nil {
+			t.Fatal("a released lock is kept alive")
+		}
+	}
+}
+
+// TestACrowdDoesNotPinTheInbox checks that the inbox of a client is small again some turns after a
+// crowd has called at once.
+func TestACrowdDoesNotPinTheInbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		w.elect(nodeidtest.ID(1))
+		c := w.clients[nodeidtest.ID(100)]
+		const crowd, large = 3000, 1024
+		c.mu.Lock()
+		for range crowd {
+			c.inbox = append(c.inbox, input{kind: inputTargets, targets: []nodeid.Endpoint{{ID: nodeidtest.ID(1)}}})
+		}
+		c.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if n := max(cap(c.inbox), cap(c.spare)); n > large {
+			t.Errorf("room for %d inputs is kept", n)
+		}
+	})
 }

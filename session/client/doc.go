@@ -33,7 +33,9 @@
 //
 // A target has more time to answer if the last answers were slow, or if the client itself is late.
 // Otherwise many clients would leave a leader that is only busy, and keep it busy by attaching
-// again.
+// again. While a lease runs, that is at most half of its rest, or TTL/6 or 500 ms if that is more,
+// and a late client allows no more once two thirds of the TTL have passed. So a client asks other
+// targets before its locks are lost.
 //
 // A request gets its number when it is sent. Every later Attach names that number as long as the
 // caller wants the request. The group ends every request that an Attach does not name. If an Attach

@@ -98,14 +98,14 @@ func (f *finder) asks(to nodeid.Endpoint, believed bool, answerBy clock.Time) {
 func (f *finder) answered() { f.excusedUntil, f.excuses = 0, 0 }
 
 // excuse is called at a time when an answer is overdue since the time by. It reports whether the
-// client itself is late and therefore allows more time.
-func (f *finder) excuse(now, by clock.Time) bool {
+// client itself is late and therefore allows more time, at most until the time latest.
+func (f *finder) excuse(now, by, latest clock.Time) bool {
 	late := now.Sub(by)
 	if late < starvedFor || late > pausedFor || f.excuses == maxExcuses {
 		return false
 	}
 	f.excuses++
-	f.excusedUntil = now.Add(min(excuseTimes*late, f.answerTimeout))
+	f.excusedUntil = min(now.Add(excuseTimes*late), latest)
 	return true
 }
 

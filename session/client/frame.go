@@ -13,7 +13,6 @@ const (
 	frameBytes   = 256 << 10
 	windowBytes  = 1 << 20 // the most bytes of unanswered commands
 	requestBytes = 64      // the size of a command without its key, rounded up
-	outcomesKept = 1024    // a larger slice is kept only while turns need an eighth of it
 )
 
 // Output is the output of a core. The shell must first mark the holds of OutcomeLost and
@@ -50,12 +49,7 @@ type frame struct {
 // counts as sent at now, so the clock must be read before the call.
 func (c *Core) Flush(now clock.Time) Output {
 	out := Output{Outcomes: c.outcomes, Deadline: c.pulse.lease.deadline(), Safe: c.pulse.lease.safe()}
-	clear(c.told)
-	c.likely.outcomes = session.Likely(c.likely.outcomes, len(c.told))
-	if cap(c.told) > max(outcomesKept, 8*c.likely.outcomes) {
-		c.told = nil
-	}
-	c.outcomes, c.told = c.told[:0], c.outcomes
+	c.outcomes, c.told = session.Emptied(c.told, &c.likely.outcomes), c.outcomes
 	f := frame{likely: c.likely.commands}
 	if c.askDue {
 		c.writeQuestion(now, &f)
@@ -132,7 +126,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 		e.due = false
 		done++
 	}
-	c.frees = c.frees[:copy(c.frees, c.frees[done:])]
+	c.frees = slices.Delete(c.frees, 0, done)
 	if len(c.frees) > 0 || c.writeDowngrades(now, f) {
 		return true
 	}

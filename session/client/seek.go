@@ -83,7 +83,7 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	}
 	wait := c.answerTime()
 	if believed {
-		wait = c.finder.answerTimeout
+		wait = c.patience(now)
 	}
 	c.finder.asks(to, believed, now.Add(wait))
 }
@@ -103,7 +103,7 @@ func (c *Core) allowTwice(took time.Duration) {
 
 func (c *Core) tickAttached(now clock.Time) {
 	if by, ok := c.renewalBy(); ok && !now.Before(by) {
-		if !c.finder.excuse(now, by) {
+		if !c.excuse(now, by) {
 			c.unanswered(now)
 		}
 		return
@@ -121,7 +121,30 @@ func (c *Core) tickAttached(now clock.Time) {
 // renewalBy returns the end of the time for the answer to the oldest renewal in flight.
 func (c *Core) renewalBy() (by clock.Time, ok bool) {
 	oldest, ok := c.pulse.renewals.Oldest()
-	return max(oldest.Add(c.finder.answerTimeout), c.finder.excusedUntil), ok
+	return max(oldest.Add(c.patience(oldest)), c.finder.excusedUntil), ok
+}
+
+// patience returns the time that a leader asked at the time asked has to answer. It is at most half
+// of the rest of the lease, so that the client can ask others before its locks are lost.
+func (c *Core) patience(asked clock.Time) time.Duration {
+	left := c.pulse.lease.left(asked)
+	if left <= 0 {
+		return c.finder.answerTimeout
+	}
+	return min(c.finder.answerTimeout, max(left/2, c.answerTime()))
+}
+
+// excuse reports whether a client that is itself late allows its target more time. It does not
+// while its lease is in jeopardy, because another target may be the leader.
+func (c *Core) excuse(now, by clock.Time) bool {
+	latest := now.Add(c.finder.answerTimeout)
+	switch c.pulse.lease.state(now) {
+	case Jeopardy:
+		return false
+	case Safe:
+		latest = min(latest, c.pulse.lease.jeopardyAt())
+	}
+	return c.finder.excuse(now, by, latest)
 }
 
 // renewAt returns the time of the next renewal. Renewals also detect a silent leader, so they

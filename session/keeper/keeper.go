@@ -61,6 +61,7 @@ type inbox struct {
 	changes []lockfsm.Change
 	bytes   int // size of all frames
 	shares  map[nodeid.ID]share
+	likely  struct{ inputs, results, changes int } // see session.Emptied
 }
 
 type share struct {
@@ -264,10 +265,10 @@ func (b *inbox) copyChanges(changes []lockfsm.Change) []lockfsm.Change {
 }
 
 func (b *inbox) reset() {
-	clear(b.inputs)
-	clear(b.results)
 	clear(b.shares)
-	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
+	b.inputs, b.results = session.Emptied(b.inputs, &b.likely.inputs), session.Emptied(b.results, &b.likely.results)
+	b.changes = session.Emptied(b.changes, &b.likely.changes)
+	b.bytes = 0
 }
 
 // Left returns, for each session, the time until the session expires if no further renewal arrives.

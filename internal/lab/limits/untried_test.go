@@ -102,7 +102,7 @@ var untried = map[string]string{
 		"internal/queries.sharedQueue internal/replica.maxDiffering internal/replica.maxRefused " +
 		"internal/trace.MostWaiting raftlog.maxMarks session/client.askingSpare " +
 		"session/client.forcedKept session/client.maxLapses session/client.maxNonceTo " +
-		"session/client.outcomesKept session/client.talliesKept tick.maxFinished transport.maxAddrs " +
+		"session/client.talliesKept tick.maxFinished transport.maxAddrs " +
 		"transport.maxPreferred transport.noticeKinds",
 	cutTo: "" +
 		"cluster/founding.maxWhy internal/credentials.most " +
