@@ -21,6 +21,17 @@
 //   - prints for every departure how long no free lock was granted, and fails if this time exceeds
 //     five times the goal.
 //
+// The scenarios:
+//
+//   - rolling deploys of 3, 5 and 9 instances, with and without surge, with Leave and with SIGKILL;
+//   - losses of voters, also of all at once; growth from one to nine instances and back;
+//   - changes of founders and of the version;
+//   - every kind of network cut, foundings in every partition, gossip and links cut separately;
+//   - an instance that keeps sticky locks is killed, stopped for longer than its lease, or receives
+//     nothing;
+//   - name servers that return only the address of the instance that asks, no address, or addresses
+//     of lost machines.
+//
 // # Machines and cuts
 //
 // All machines of a world are connected to one bridge in a namespace of its own. To cut a link in
