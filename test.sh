@@ -190,7 +190,7 @@ plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
   ./examples/... ./console ./cmd/...)
 longest=$(go list ./internal/lab/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
-unraced=$(slow UnderRace)
+unraced=$(slow UnderRace | grep -v '^./internal/lab/e2e ')
 if $long; then
   raced="$longest $(go list ./... | grep -vxF "$longest")"
   short=() model=() seeds=(-t 20m) births=(-n 20000) nodes=(-n 20000) bugs=() real=()
@@ -198,8 +198,8 @@ if $long; then
 else
   # The tests of the simulation run its seeds 1 to 10.
   short=(-short) model=(-quick) seeds=(-s 11 -n 8) births=(-n 150) nodes=(-n 100)
-  bugs=(-some -passed) real=(-part) attack=(-t 10s -quiet 4s) heavy=()
-  left 'run without the race detector at a merge' "$unraced"
+  bugs=(-some -passed) real=(-part) attack=(-t 6s -quiet 4s) heavy=()
+  left 'run without the race detector at a merge, as three quarters of internal/lab/e2e' "$unraced"
   left 'run only with -long' "$(slow Nightly)"
 fi
 
@@ -217,10 +217,12 @@ step "format" formatted
 # SIGSEGV or "ThreadSanitizer: CHECK failed" (Go 1.26, golang.org/issue/78156).
 step "all else, vetted and under the race detector" \
   tests -race -vet=all "${short[@]}" -p=2 -cpu=1 -count=1 -timeout=60m -- $raced
+step "whole nodes in one process, without the race detector" \
+  tests -vet=off "${short[@]}" -cpu=1 -count=1 -timeout=30m -- $longest
 # Four run at a time, because the tests of programs and pages mostly wait.
 step "cores, programs and pages, vetted" \
   tests -vet=all "${short[@]}" -p=4 -count=1 -timeout=30m -- $plain
-step "tests without the race detector: long times, attacks, allocations, words" \
+step "tests without the race detector: long times, attacks, allocations" \
   tests -vet=off "${short[@]}" -p=2 -count=1 -timeout=30m \
   -run "^($(awk '{ print $2 }' <<<"$unraced" | sort -u | paste -sd'|'))\$" -- \
   $(awk '{ print $1 }' <<<"$unraced" | sort -u)

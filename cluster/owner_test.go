@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -302,6 +303,7 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 // TestOneCallThatFailsHoldsUpNothing makes one call fail. A group is founded, an instance joins it,
 // a lost voter is replaced, and the leader is found in about the usual time.
 func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
+	slow.UnderRace(t)
 	const soon, late = 5 * time.Second, 12 * time.Second // 12 s include the wait for a Prepare
 	for what, row := range map[string]struct {
 		calls  int64 // number of tested calls

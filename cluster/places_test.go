@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func (f *fleet) names(name string, ips ...string) {
@@ -161,6 +162,7 @@ func TestLosingTheLeaderMakesLookupsFastAtOnce(t *testing.T) {
 }
 
 func TestANameThatLeadsNowhereFoundsNothingAndSaysTheWayOut(t *testing.T) {
+	slow.UnderRace(t)
 	for _, founders := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -41,6 +42,7 @@ func wantGone(t *testing.T, l *mortise.Lock) {
 
 // Two of five nodes, one of them the leader, are cut off. Only the other three may grant locks.
 func TestSides(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 5,
 			mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.Voters = 5 }})

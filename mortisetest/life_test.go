@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -116,6 +117,7 @@ func TestLeaveAndStart(t *testing.T) {
 
 // A group with a Config.Dir must survive when all its nodes are killed.
 func TestConfigure(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		dir, asked := t.TempDir(), 0
 		cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(i int, c *mortise.Config) {

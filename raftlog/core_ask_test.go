@@ -142,6 +142,7 @@ func TestElectionsAtADistance(t *testing.T) {
 }
 
 func TestADeafCandidateWinsNothing(t *testing.T) {
+	slow.UnderRace(t)
 	if mean, most := failovers(t, 5, true, 0, 1); mean > 55 || most > 70 {
 		t.Errorf("it takes %.1f ticks, one of twenty more than %.1f", mean, most)
 	}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // reshape requests a random change of the configuration. It never removes r itself (rule 12 of
@@ -128,6 +130,7 @@ func (c *cluster) rests(lead *replica) {
 }
 
 func TestChaosWithChanges(t *testing.T) {
+	slow.UnderRace(t)
 	seeds, steps := 40, 20_000
 	if testing.Short() {
 		seeds = 10

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"testing"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // chaosRun runs one seed, first with faults of all kinds and then without faults. At the end all
@@ -61,6 +63,7 @@ func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 }
 
 func TestChaos(t *testing.T) {
+	slow.UnderRace(t)
 	seeds, steps := 40, 20_000
 	if testing.Short() {
 		seeds = 10

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // compareCluster returns a group whose replicas have compared their states, and its leader.
@@ -61,6 +63,7 @@ func (c *cluster) found(busy bool) int {
 // TestAReplicaThatDiffersRetires lets one replica drift from the others, with and without new
 // entries, and with a replica that is down. It alone retires, soon, and the others go on.
 func TestAReplicaThatDiffersRetires(t *testing.T) {
+	slow.UnderRace(t)
 	for _, who := range []string{"follower", "leader", "learner"} {
 		for _, busy := range []bool{true, false} {
 			for _, voters := range []int{3, 4, 5} {

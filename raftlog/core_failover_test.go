@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
+	slow.UnderRace(t)
 	var took []int
 	for _, voters := range []int{3, 5} {
 		for seed := range uint64(100) {

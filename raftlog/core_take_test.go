@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // A call of idle runs the cluster for the given number of ticks. All work is done except the
@@ -181,6 +183,7 @@ func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 }
 
 func TestSnapshotThatIsNeverDurable(t *testing.T) {
+	slow.UnderRace(t)
 	limit := int(prepareLimit(0) / testTick)
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l := c.elect()

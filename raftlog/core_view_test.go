@@ -5,11 +5,14 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // The owner is blocked while it stores a snapshot. That must take about as long for a long log as
 // for a short one.
 func TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor(t *testing.T) {
+	slow.UnderRace(t)
 	const keep, small, large = 4096, 1 << 13, 1 << 19
 	filing := func(entries int) time.Duration {
 		v, data := newView(), make([]byte, 20)

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 const (
@@ -111,6 +113,7 @@ func TestALateTickCountsOnceAsSilence(t *testing.T) {
 
 // An election that was not needed must not be repeated within an hour, and then within two.
 func TestANeedlessElectionHoldsTheLimit(t *testing.T) {
+	slow.UnderRace(t)
 	d := newTrial(t)
 	for _, hold := range []uint64{1, 2, 4, 8, 16, 24, 24} {
 		d.pass(2*minute+2, 2)
@@ -155,6 +158,7 @@ func TestWhatCountsAsANeedlessElection(t *testing.T) {
 
 // Whatever other replicas send, and whenever this process runs, the limit stays within its bounds.
 func TestTheLimitStaysWithinItsBounds(t *testing.T) {
+	slow.UnderRace(t)
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		d := newTrial(t)

@@ -14,6 +14,8 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func (in *inbox) left() (names []string) {
@@ -323,6 +325,7 @@ func TestAPanicBehindASaveIsNoFailureOfTheStore(t *testing.T) {
 }
 
 func TestTicksPass(t *testing.T) {
+	slow.UnderRace(t)
 	for name, row := range map[string]struct {
 		replicas int
 		begin    func(l *Log)

@@ -95,6 +95,7 @@ func (s *stage) run(node *mortise.Node, who string, w shard.Work) instance {
 const settled = 30 * time.Second
 
 func TestShardsFollowTheInstances(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		c, s := mortisetest.New(t, 3), newStage(t)
 		w := shard.Work{Count: 12}
@@ -221,6 +222,7 @@ func end(all ...instance) {
 }
 
 func TestWithoutAMajorityAllFunctionsEnd(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		c, s, all := started(t)
 		c.Isolate(0)

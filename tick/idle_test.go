@@ -11,6 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/lab/fakelock"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 	"github.com/mortise-lock/mortise/tick"
 )
@@ -19,6 +20,7 @@ import (
 // the lock of the job is taken at first, and the lock of the tick is kept until T+Late+Skew. Each
 // tick must run once and be reported without an error.
 func TestOnlyTheJobIsIdle(t *testing.T) {
+	slow.UnderRace(t)
 	const idle, every = time.Second, 2 * time.Minute
 	quick := func(context.Context) error { return nil }
 	for name, c := range map[string]struct {

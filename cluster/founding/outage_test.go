@@ -21,7 +21,11 @@ func (w *world) splitAll() {
 // All links of a founded group are cut for a random time and then restored. No process has ended,
 // so the group must continue.
 func TestOutageTakesNothing(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 100
+	}
+	for seed := range seeds {
 		pick := newWorld(seed*17 + 1)
 		n, ttl := []int{3, 5}[pick.rng.IntN(2)], []time.Duration{1, 2, 5, 10}[pick.rng.IntN(4)]*time.Second
 		s := Settings{Replicas: n, Voters: n, SessionTTL: ttl, Grace: simTTL}
@@ -54,8 +58,11 @@ func TestOutageTakesNothing(t *testing.T) {
 
 // Whatever has happened to each founder, there must be one group with a leader within the limit.
 func TestLossIsRepaired(t *testing.T) {
-	for _, how := range []string{"founders", "replicas"} {
+	for i, how := range []string{"founders", "replicas"} {
 		for mix := range ends * ends * ends {
+			if testing.Short() && mix%3 != i {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%d%d%d", how, mix%ends, mix/ends%ends, mix/ends/ends), func(t *testing.T) {
 				repaired(t, how, mix)
 			})

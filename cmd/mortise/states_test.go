@@ -175,10 +175,13 @@ type stage struct {
 
 // TestStates creates each state, and compares the output of Status, the page, mortise doctor and
 // the alert rules with statesFile, which was reviewed by hand. With the flag -states it writes the
-// file anew. A calm state must raise no alarm.
+// file anew. A calm state must raise no alarm. At a merge it creates every second state.
 func TestStates(t *testing.T) {
 	table := "| state | what is true | Status | the page | mortise doctor | alerts |\n|---|---|---|---|---|---|\n"
-	for _, state := range states() {
+	for i, state := range states() {
+		if testing.Short() && !*writeStates && i%2 > 0 {
+			continue
+		}
 		t.Run(state.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { table += newStage(t, state).row() })
 		})
@@ -192,7 +195,14 @@ func TestStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if table != string(want) && !t.Failed() {
+	same := table == string(want)
+	if testing.Short() {
+		same = true
+		for row := range strings.Lines(table) {
+			same = same && strings.Contains(string(want), row)
+		}
+	}
+	if !same && !t.Failed() {
 		t.Errorf("%s is not what the views say now; read the difference, then write it with -states:\n%s", statesFile,
 			table)
 	}

@@ -38,7 +38,11 @@ func stays(seed uint64, calls int) historytest.Options {
 }
 
 func TestRightHistoriesPass(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
 		for _, options := range []historytest.Options{all(seed, 300), kinds(seed, 300), downgrades(seed, 300),
 			stays(seed, 300)} {
 			if err := history.Judge(historytest.Make(options), history.Options{Settled: true}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -41,6 +42,7 @@ func (l *lockLog) got(h *Hold) {
 // TestKeptStorm runs sticky and ordinary calls of three clients while leaders change and clients
 // are cut off and rebound.
 func TestKeptStorm(t *testing.T) {
+	slow.UnderRace(t)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { keptStorm(t, seed) })

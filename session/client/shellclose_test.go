@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/keeper"
 )
@@ -236,6 +237,7 @@ func TestEachCallWhileTheClientCloses(t *testing.T) {
 // TestTooManySharersOfAKeptLock makes more sticky calls than a client without a leader queues. The
 // others are refused without delay, and the places are given back.
 func TestTooManySharersOfAKeptLock(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
 		defer w.close()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -210,6 +211,7 @@ func TestTheVersionInForceFollowsARaise(t *testing.T) {
 }
 
 func TestHostileAmountsAreBounded(t *testing.T) {
+	slow.UnderRace(t)
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))

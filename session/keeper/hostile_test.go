@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -137,6 +138,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 // TestFloodCostsOnlyItsSender checks that too many frames of one peer, even empty frames or
 // renewals, do not cause a frame of another peer to be dropped.
 func TestFloodCostsOnlyItsSender(t *testing.T) {
+	slow.UnderRace(t)
 	t.Parallel()
 	for name, frame := range map[string][2]int{"commands": {0, 1 << 20}, "renewals": {1 << 20, 0}, "crumbs": {1, 0}} {
 		k := &Keeper{wake: make(chan struct{}, 1)} // a keeper whose goroutine does not run

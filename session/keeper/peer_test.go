@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -142,6 +143,7 @@ func TestAttachOfNoSession(t *testing.T) {
 // TestManyStatesAreSplit checks that the states of a session with very many requests are split into
 // several frames, and that Attached is last.
 func TestManyStatesAreSplit(t *testing.T) {
+	slow.UnderRace(t)
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))

@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/memnet"
 	"github.com/mortise-lock/mortise/internal/outside"
 )
@@ -34,10 +35,12 @@ type fleet struct {
 	variety variety
 }
 
-// bubble runs a test in fake time. A goroutine that is left at the end fails the test. If f skips
+// bubble runs a test in fake time. At a merge a quarter of these tests run with the race detector,
+// and all of them without it. A goroutine that is left at the end fails the test. If f skips
 // the test, nothing after the bubble runs.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
+	slow.Quarter(t)
 	skipped := false
 	synctest.Test(t, func(t *testing.T) {
 		defer func() { skipped = t.Skipped() }()

@@ -287,6 +287,10 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 // affected.
 func TestFlappingMember(t *testing.T) {
 	slow.UnderRace(t)
+	flaps := 24
+	if testing.Short() {
+		flaps = 12
+	}
 	for _, founders := range []bool{false, true} {
 		if founders && underRace {
 			continue
@@ -301,7 +305,7 @@ func TestFlappingMember(t *testing.T) {
 			group := f.nodes[0].Status().Group
 			mine := []*mortise.Lock{f.lock(0, "a"), f.lock(1, "b")}
 			p := f.probe(0, 50*time.Millisecond)
-			for range 24 {
+			for range flaps {
 				f.crash(2)
 				time.Sleep(2500 * time.Millisecond)
 				c := f.config(2, 3)

@@ -33,7 +33,7 @@ func limits(order, tenant string) []mortise.Request {
 // trip. So must a job of the first tenant, if the order of all others is hot.
 func TestATenantsQueueDelaysNoOtherTenant(t *testing.T) {
 	slow.UnderRace(t)
-	const latency, work = 20 * time.Millisecond, 10 * time.Second
+	const latency, work = 20 * time.Millisecond, 5 * time.Second
 	for name, order := range map[string]func(i int) string{
 		"an order for each job": func(i int) string { return fmt.Sprint("busy/", i) },
 		"one hot order":         func(int) string { return "busy/hot" },

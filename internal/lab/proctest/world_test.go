@@ -172,6 +172,9 @@ func (w *world) environment(name, life string, m *machine) []string {
 	if !w.grace {
 		set("ORDERS_GRACE", "none")
 	}
+	if os.Getenv(wantEnv) == "part" { // at a merge other steps need the processors, too
+		vars = append(vars, "MT_SLOWER=3")
+	}
 	if w.callers > 0 {
 		vars = append(vars, "MT_CALLERS="+fmt.Sprint(w.callers))
 	}

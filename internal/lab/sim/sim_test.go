@@ -113,7 +113,11 @@ func TestSessionsOfPrograms(t *testing.T) {
 // as a deadlock (see callWatch.refused), and after healing all must be served.
 func TestJobs(t *testing.T) {
 	var all Stats
-	for seed := range uint64(max(2, 4/slowly)) {
+	seeds := 4 / slowly
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range uint64(max(2, seeds)) {
 		cryptotest.SetGlobalRandom(t, seed)
 		r := Run(DrawJobs(seed))
 		if r.Fault != "" {

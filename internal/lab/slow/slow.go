@@ -1,11 +1,15 @@
-// Package slow lets a test say at which runs it is left out. The call is the first statement of the
-// test, so that test.sh can list the tests that say so, print what it leaves out, and run the rest.
+// Package slow lets a test say at which runs it is left out. The call of UnderRace or Nightly is
+// the first statement of the test, so that test.sh can list the tests that say so, print what it
+// leaves out, and run the rest.
 //
 // At a merge ./test.sh passes -short to go test; ./test.sh -long, which CI runs every night, does
 // not. A test that only runs more seeds every night asks testing.Short itself.
 package slow
 
-import "testing"
+import (
+	"hash/fnv"
+	"testing"
+)
 
 // UnderRace skips a test under the race detector at a merge. The race detector makes a test of
 // whole nodes about ten times slower, and other tests run the same code with it. At a merge the
@@ -14,6 +18,18 @@ func UnderRace(t testing.TB) {
 	t.Helper()
 	if Race && testing.Short() {
 		t.Skip("with the race detector it runs only every night")
+	}
+}
+
+// Quarter skips three of four tests under the race detector at a merge, chosen by their names. It
+// is for the helper with which the tests of a package begin, if they run the same code again and
+// again (internal/lab/e2e). At a merge test.sh runs that package also without the race detector.
+func Quarter(t testing.TB) {
+	t.Helper()
+	name := fnv.New32a()
+	name.Write([]byte(t.Name()))
+	if Race && testing.Short() && name.Sum32()%4 != 0 {
+		t.Skip("with the race detector it runs only every night, as three of four tests of its package")
 	}
 }
 
