@@ -128,7 +128,7 @@ failures() {
     /^FAIL\t/ { if (n == 0) exit 1; for (; n > 0; n--) print $2, name[n] }'
 }
 # nested vets and tests a nested module, with the given flags of go test.
-nested() { (cd "$1" && tests -vet=all -count=1 "${@:2}" -- ./...); }
+nested() { (cd "$1" && tests -vet=all "${short[@]}" -count=1 "${@:2}" -- ./...); }
 
 # analyzed runs mortisevet on modules of this tree: it finds no mistake there.
 analyzed() { # its arguments: their go.mod

@@ -52,7 +52,11 @@ func strict() judge.Options {
 }
 
 func TestRightHistoriesPassBoth(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 7
+	}
+	for seed := range seeds {
 		for _, options := range []func(uint64, int) historytest.Options{all, kinds, downgrades, stays, mixed} {
 			if err := judge.Judge(historytest.Make(options(seed, 1000)), strict()); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
