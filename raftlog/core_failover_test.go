@@ -61,6 +61,42 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
+// A leader whose streams have ended may live: only its network is gone. The others follow it within
+// a few ticks, and commit. From then on the old leader must answer no read, although by its own
+// clock its election timeout has not ended.
+func TestALeaderThatIsCutOffConfirmsNoRead(t *testing.T) {
+	c := newCluster(t, 1, 3)
+	old := c.elect()
+	c.settle(2)
+	c.isolate(old.id)
+	for _, r := range c.others(old) {
+		r.core.PeerLost(old.id)
+		r.turn()
+	}
+	c.drain()
+	ticks := 0
+	for ; c.leader() == old; ticks++ {
+		c.pass(1)
+	}
+	next := c.leader()
+	before := c.check.last
+	next.propose()
+	next.turn()
+	c.drain()
+	if c.check.last == before || !old.role.Leading {
+		t.Fatalf("after %d ticks: nothing is committed, or the old leader knows that it is followed: %+v", ticks,
+			old.role)
+	}
+	old.confirm(1)
+	old.turn()
+	c.drain()
+	if len(old.done) != 0 {
+		t.Errorf("%d ticks after the cut another leader has committed, and the old one has confirmed a read", ticks)
+	}
+	t.Logf("%d ticks from the cut to the next leader; an election timeout is 10", ticks)
+	c.verify()
+}
+
 // A live leader must stay the leader, even if PeerLost is called repeatedly.
 func TestAFalseAlarmMovesNothing(t *testing.T) {
 	for seed := range uint64(50) {

@@ -170,6 +170,11 @@
 //     each Save, but two goroutines would have to keep the order of messages.
 //   - Contexts of the members in the Applier's state: a replica that begins with a snapshot would
 //     have to decode the state before it can reach any other replica.
+//   - Reads under the leader's lease (ReadOnlyLeaseBased), which would save the round trip to a
+//     majority: the voters could follow no leader before its lease has ended. They follow a leader
+//     whose streams have ended at once, and a silent one after SilenceTicks. Raft ignores
+//     ForgetLeader under such a lease. A voter that restarts forgets what it has promised. So a
+//     lease would cost each failover its length, and a guarantee would depend on clocks.
 //   - A fixed window for batching: an idle Go process has no timer below a millisecond.
 //   - A snapshot taken in one step on the owner's goroutine: a million locks are 100 MB, and all
 //     voters would block at about the same time.

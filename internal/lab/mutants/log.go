@@ -28,6 +28,8 @@ func log() []Bug {
 		{Name: "confirmed-without-quorum", Package: "raftlog", Hazard: "1, 27", Some: true,
 			Nodes:  "TestCutOffHolderLosesBeforeOthersAreGranted",
 			Breaks: "a deposed leader confirms rounds that no majority has seen"},
+		{Name: "reads-under-a-lease", Package: "raftlog", Hazard: "1", Some: true,
+			Breaks: "a leader that is cut off answers reads by its own clock, and has been followed"},
 		{Name: "read-before-own-entry", Package: "raftlog", Hazard: "A8", Some: true,
 			Breaks: "a new leader confirms before it knows what is committed"},
 		{Name: "snapshot-without-its-learner", Package: "raftlog", Seeds: 20, Hazard: "A6, 42", Some: true,
