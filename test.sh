@@ -184,10 +184,10 @@ left() { # its arguments: what happens to them, and tests as slow prints them
 # The tests of these packages run without the race detector. The cores and most tools have no
 # goroutines, so the detector would find nothing and make them ten times slower. The tests of
 # programs and pages take minutes with it, so they run with it only every night.
-plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
-  ./internal/{plain,history} ./internal/lab/{policy,mutants/...,sim,whole/...,process} \
-  ./internal/lab/{check,limits,shrink,sometimes,timeline,try/...} \
-  ./examples/... ./console ./cmd/...)
+plain=$(go list ./cluster/{founding,lead,voters} ./lockfsm/... ./counter ./keys \
+  ./internal/{capability,history,modes,nodeid,outside,plain,shown,tofu,variables} \
+  ./internal/lab/{check,leftover,limits,mutants/...,policy,process,proof,record,shrink,sim,size} \
+  ./internal/lab/{sometimes,timeline,try/...,uses,whole/...} ./examples/... ./console ./cmd/...)
 longest=$(go list ./internal/lab/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 unraced=$(slow UnderRace | grep -v '^./internal/lab/e2e ')
@@ -197,7 +197,7 @@ if $long; then
   attack=(-t 5m) heavy=(-race)
 else
   # The tests of the simulation run its seeds 1 to 10.
-  short=(-short) model=(-quick) seeds=(-s 11 -n 8) births=(-n 150) nodes=(-n 100)
+  short=(-short) model=(-quick) seeds=(-s 11 -n 8) births=(-n 150) nodes=(-n 60)
   bugs=(-some -passed) real=(-part) attack=(-t 6s -quiet 4s) heavy=()
   left 'run without the race detector at a merge, as three quarters of internal/lab/e2e' "$unraced"
   left 'run only with -long' "$(slow Nightly)"

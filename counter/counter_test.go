@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 var errLost = errors.New("no answer")
@@ -67,7 +66,6 @@ func (f *faulty) arrive() {
 // The results must be the sums in one order. An addition whose outcome is not known counts once or
 // not at all, and only if more than 64 others were made meanwhile.
 func TestEachAdditionCountsOnce(t *testing.T) {
-	slow.UnderRace(t)
 	unknown := 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 0))

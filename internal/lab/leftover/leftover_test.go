@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // leaving is set in a test binary whose only test leaves processes.
@@ -32,7 +30,6 @@ func TestLeaves(t *testing.T) {
 }
 
 func TestProcessesThatAreLeftAreNamed(t *testing.T) {
-	slow.UnderRace(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows the processes")
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/browser"
-	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/lab/try"
 )
 
@@ -26,7 +25,6 @@ const maxPage = 6_000_000
 // command line prints. Then it does what people do: it begins a run, causes faults by the buttons,
 // and shares it.
 func TestThePageReplaysARun(t *testing.T) {
-	slow.UnderRace(t)
 	c := chromium.Open(t)
 	dir := t.TempDir()
 	if err := Build(t.Context(), "../../../..", dir); err != nil {
