@@ -25,8 +25,12 @@ type session struct {
 	held        uint32 // the number of keys that it holds
 	charged     uint64
 	seen        uint32
+	room        uint32 // the most requests since the map of them was made
 	prev, after *session
 }
+
+// keptRequests is the number of requests for which a session keeps room at any time.
+const keptRequests = 128
 
 // sessionSearches are the unsearched requests of one session.
 type sessionSearches struct {
@@ -44,7 +48,7 @@ func (s *session) info() SessionInfo {
 }
 
 func (s *session) join(e *entry) {
-	s.requests[e.number] = e
+	s.find(e)
 	s.append(e)
 	s.own(e)
 	e.connect(1)
@@ -54,7 +58,28 @@ func (s *session) leave(e *entry) {
 	e.connect(-1)
 	s.unlink(e)
 	s.disown(e)
-	delete(s.requests, e.number)
+	s.lose(e.number)
+}
+
+// find makes a request be found by its number.
+func (s *session) find(e *entry) {
+	s.requests[e.number] = e
+	s.room = max(s.room, uint32(len(s.requests)))
+}
+
+// lose makes no request be found by the number n. A map never shrinks, so a map with far more room
+// than requests is replaced. Otherwise each session that once had many would pin memory that no
+// budget counts.
+func (s *session) lose(n Number) {
+	delete(s.requests, n)
+	if s.room <= keptRequests || uint64(len(s.requests))*8 > uint64(s.room) {
+		return
+	}
+	smaller := make(map[Number]*entry, len(s.requests))
+	for number, e := range s.requests { // their order does not matter
+		smaller[number] = e
+	}
+	s.requests, s.room = smaller, uint32(len(smaller))
 }
 
 func (s *session) append(e *entry) {

@@ -128,7 +128,7 @@ func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
 }
 
 func (m *Machine) linkSession(s *session) {
-	s.requests = map[Number]*entry{}
+	s.requests, s.room = map[Number]*entry{}, 0
 	s.charged = s.ownCharge()
 	s.seen = m.captures.last
 	m.sessions.link(s)

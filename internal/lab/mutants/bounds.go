@@ -45,6 +45,8 @@ func bounds() []Bug {
 			Breaks: "places at the leader are not given back, and it refuses all further queries"},
 		{Name: "guests-attach-like-instances", Package: "session/keeper", Hazard: "none",
 			Breaks: "a guest with many locks makes the voters list them 25 times a second"},
+		{Name: "sessions-keep-their-room", Package: "lockfsm", Hazard: "none",
+			Breaks: "a session that once had many locks costs a voter megabytes that no budget counts"},
 		{Name: "attach-list-grows", Package: "lockfsm", Hazard: "none",
 			Breaks: "each voter copies the list of a session's requests many times for each Attach"},
 		{Name: "watch-rests-in-the-middle", Package: "internal/replica", Hazard: "none",
