@@ -48,6 +48,8 @@ func (s *survey) decide() (Step, bool) {
 		return coming, true
 	}
 	if waits := s.waitsFor(); waits != nil {
+		what, ok := waits.(awaits)
+		s.onlySilent = ok && len(what.going) == 0 && len(what.behind) == 0
 		return s.none(waits), true
 	}
 	if len(s.resting) > 0 && s.wanted < s.maxVoters() {
@@ -116,6 +118,19 @@ func (s *survey) waitsFor() reason {
 		return awaitsReplicas{s.wanted, s.target}
 	}
 	return nil
+}
+
+// irreplaceable reports whether the replicas keep their data, and no instance runs without a vote
+// that could take the place of a silent voter. An instance with the name of a voter counts, since
+// it may have lost that voter's directory.
+func (s *survey) irreplaceable() bool {
+	if !s.v.Settings.Durable {
+		return false
+	}
+	return !slices.ContainsFunc(s.records(), func(r Registered) bool {
+		votes := slices.ContainsFunc(s.voters, func(m *member) bool { return m.Instance == r.Instance })
+		return r.Session && r.Reachable && !r.Leaving && s.founder(r.Name) && !votes
+	})
 }
 
 // next returns the time until the result of Reconcile may change without an event.

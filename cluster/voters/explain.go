@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Report describes the voters for Status. Only the field Due has an effect: Ready waits while Due
-// is set.
+// Report describes the voters for Status. Only the fields Due, Renewing and AwaitsReturn have an
+// effect: they decide whether Ready waits.
 type Report struct {
 	// Eligible is the number of instances that could vote (rule 8). Target is the number that
 	// should vote.
@@ -29,7 +29,11 @@ type Report struct {
 	// Renewing is set while a voter is replaced that has lost its directory: another instance with
 	// its name answers at its address. Only a Reconciler sets it.
 	Renewing bool
-	Next     Step
+	// AwaitsReturn is set if Due is set only because replicas with a directory are silent, and no
+	// instance runs that could replace them. Nothing but their return helps then, and Ready does not
+	// wait for it: after the failure of a whole site it would keep all that came back from working.
+	AwaitsReturn bool
+	Next         Step
 	// Surplus is nil unless more instances run than Settings.Replicas allows. Only a Reconciler
 	// sets it.
 	Surplus *Surplus
@@ -53,6 +57,7 @@ func Explain(v View) Report {
 	s := look(v)
 	r := Report{Eligible: s.eligible, Target: s.target, Votes: len(s.voters)}
 	r.Next, r.Due = s.decide()
+	r.AwaitsReturn = s.onlySilent && s.irreplaceable()
 	outgoing := []*member{}
 	records := s.records()
 	for _, id := range sorted(v.Config.Outgoing) {

@@ -61,6 +61,43 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestAwaitsReturn checks when Due is set only for the return of a silent replica: if the replicas
+// have directories, and no instance runs that could take its place.
+func TestAwaitsReturn(t *testing.T) {
+	durable := Settings{Voters: 3, Durable: true}
+	founders := Settings{Voters: 3, Durable: true, Founders: []string{"a", "b", "c"}}
+	fixed := Settings{Voters: 3, Durable: true, Replicas: 3}
+	for _, c := range []struct {
+		name     string
+		settings Settings
+		scene    string
+		want     bool
+	}{
+		{"no other instance", durable, "a* b c/silent", true},
+		{"two of five", Settings{Voters: 5, Durable: true}, "a* b c d/silent e/silent", true},
+		{"a learner that is silent", durable, "a* | b/silent |", true},
+		{"in memory", three, "a* b c/silent", false},
+		{"a learner", durable, "a* b c/silent | d |", false},
+		{"another instance", durable, "a* b c/silent | | d", false},
+		{"an instance beyond Replicas", fixed, "a* b c/silent | | d", false},
+		{"an instance with its name", founders, "a* b c/silent | | c", false},
+		{"an instance that was lost often", durable, "a* b c/silent | | d/lost3", false},
+		{"an instance that has refused", durable, "a* b c/silent | | d/refused", false},
+		{"no founder", founders, "a* b c/silent | | d", true},
+		{"an instance that leaves", durable, "a* b c/silent | | d/leaving", true},
+		{"an instance that is silent, too", durable, "a* b c/silent | | d/unreachable", true},
+		{"a voter that leaves", durable, "a* b/leaving c/silent", false},
+		{"a voter that is dead", durable, "a* b c/minute", false},
+		{"no majority", durable, "a* b/silent c/silent", false},
+		{"nothing is due", durable, "a* b c", false},
+		{"a learner that is behind", durable, "a* | b/behind | c/silent", false},
+	} {
+		if r := Explain(scene(t, c.scene, c.settings)); r.AwaitsReturn != c.want || r.AwaitsReturn && !r.Due {
+			t.Errorf("%s: %v, due %v (%s)", c.name, r.AwaitsReturn, r.Due, r.Next.Why)
+		}
+	}
+}
+
 func TestMayStop(t *testing.T) {
 	v := scene(t, "a* b c | d |", Settings{Voters: 3})
 	for id, want := range map[nodeid.ReplicaID]bool{0: true, 1: false, 2: false, 4: false, 9: true} {

@@ -82,9 +82,10 @@ func (s *Reconciler) Report() Report {
 	if r.Due {
 		return r
 	}
-	for _, m := range look(s.view).voters {
+	now := look(s.view)
+	for _, m := range now.voters {
 		if !m.self && !m.Linked {
-			r.Due, r.Next.Why = true, checksVoter{m}.String()
+			r.Due, r.Next.Why, r.AwaitsReturn = true, checksVoter{m}.String(), now.irreplaceable()
 			break
 		}
 	}

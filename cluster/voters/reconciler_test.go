@@ -223,6 +223,17 @@ func TestAStreamThatEndedIsDue(t *testing.T) {
 	if l.look(0); !l.Report().Due || !strings.Contains(l.Report().Next.Why, "\"c\"") {
 		t.Errorf("the stream with a voter has ended, and the report says %+v", l.Report())
 	}
+	for _, c := range []struct {
+		durable bool
+		scene   string
+		want    bool
+	}{{false, "a* b c", false}, {true, "a* b c", true}, {true, "a* b c | | d", false}} {
+		l := newLead(t, c.scene, Settings{Voters: 3, Durable: c.durable})
+		l.f.Replicas[2].Linked = false
+		if l.look(0); !l.Report().Due || l.Report().AwaitsReturn != c.want {
+			t.Errorf("%q: the stream with c has ended, and the report says %+v", c.scene, l.Report())
+		}
+	}
 	l.f.Replicas[2].Linked = true
 	if l.look(0); l.Report().Due {
 		t.Error("a stream is there again, and something is due")

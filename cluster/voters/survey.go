@@ -25,6 +25,8 @@ type survey struct {
 	barred  reason   // why an instance is left out for now; may be nil
 	surplus int      // instances without a vote because of Settings.Replicas
 	notes   []reason // why some instances get no vote
+	// onlySilent is set by decide if a step is due only because replicas are silent.
+	onlySilent bool
 }
 
 // The limits of rule 11.

@@ -110,7 +110,7 @@ func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	r := &c.Report
 	m := &query.VoterStatus{
 		MayStop: c.MayStop, AllLeaving: c.AllLeaving, Due: c.Due, Known: c.Known, Quorum: r.Quorum,
-		Renewing: r.Renewing,
+		Renewing: r.Renewing, AwaitsReturn: r.AwaitsReturn,
 		Eligible: uint32(max(r.Eligible, 0)), Target: uint32(max(r.Target, 0)),
 		CannotSurvive: r.CannotSurvive[:min(len(r.CannotSurvive), maxListed)],
 		Next:          uint32(r.Next.Kind), Why: plain.Cut(r.Next.Why, maxTextBytes),
@@ -145,9 +145,9 @@ func statusReply(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 	c := &cluster.VoterStatus{MayStop: m.MayStop, AllLeaving: m.AllLeaving, Due: m.Due, Known: m.Known, Leader: leader,
 		Remarks: m.Remarks}
 	c.Report = voters.Report{
-		Quorum: m.Quorum, Due: m.Due, Renewing: m.Renewing, Eligible: int(m.Eligible), Target: int(m.Target),
-		CannotSurvive: m.CannotSurvive,
-		Next:          voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may have other kinds
+		Quorum: m.Quorum, Due: m.Due, Renewing: m.Renewing, AwaitsReturn: m.AwaitsReturn, Eligible: int(m.Eligible),
+		Target: int(m.Target), CannotSurvive: m.CannotSurvive,
+		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may have other kinds
 	}
 	for _, each := range m.Missing {
 		is, ok := instance(each.Instance)

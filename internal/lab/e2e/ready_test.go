@@ -15,26 +15,85 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// unsettled starts three nodes with directories, waits until they vote, and kills a follower, dead.
-// It is replaced after a minute. Until then the first Ready of the other follower, n, waits.
+// unsettled starts four nodes with directories, waits until three vote, and kills a follower that
+// votes, dead. The fourth node replaces it after a minute. Until then the first Ready of the other
+// voter that follows, n, waits.
 func unsettled(t *testing.T, log *lines) (f *fleet, n *node, dead string) {
 	f, root := newFleet(t), t.TempDir()
-	for i := range 3 {
+	for i := range 4 {
 		c := durableConfig(f, root, i, i)
+		c.Replicas = 4
 		if log != nil {
 			c.Logger = slog.New(slog.NewTextHandler(log, nil))
 		}
 		f.start(i, c)
 	}
-	for i := range 3 {
+	for i := range 4 {
 		unlock(t, f.lock(i, "k")) // Ready would remember that the voters were settled
 	}
 	f.wantVotes(3)
-	leader := f.leader()
-	n, dead = f.nodes[(leader+1)%3], f.nodes[(leader+2)%3].config.Name
-	f.crash((leader + 2) % 3)
+	var followers []int
+	for i, n := range f.nodes {
+		if s := n.Status(); s.Votes && !s.Leading {
+			followers = append(followers, i)
+		}
+	}
+	n, dead = f.nodes[followers[0]], f.nodes[followers[1]].config.Name
+	f.crash(followers[1])
 	time.Sleep(time.Second) // the leader notices
 	return f, n, dead
+}
+
+// TestReadyWithoutAReplacement loses a founder with a directory for good, and starts another
+// instance within the minute after which the founder counts as dead. No instance can replace the
+// founder, so Ready returns as soon as locks are granted: after the failure of a whole site the
+// service must not wait for a machine that does not return.
+func TestReadyWithoutAReplacement(t *testing.T) {
+	slow.UnderRace(t)
+	for _, c := range []struct {
+		name   string
+		lost   []int // killed
+		starts []int // started afterwards; the last one calls Ready
+	}{
+		{"all restart but one", []int{0, 1, 2}, []int{0, 1}},
+		{"the second of two that were lost restarts", []int{1, 2}, []int{1}},
+		{"a member that is no founder starts", []int{2}, []int{3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f, root := newFleet(t), t.TempDir()
+				start := func(i int) *node {
+					c := durableConfig(f, root, i, i)
+					c.Replicas, c.Founders = 0, []string{"node-0", "node-1", "node-2"}
+					return f.start(i, c)
+				}
+				for i := range 3 {
+					start(i)
+				}
+				f.ready()
+				for _, i := range c.lost {
+					f.crash(i)
+				}
+				var n *node
+				for _, i := range c.starts {
+					n = start(i)
+				}
+				began := time.Now()
+				if err := n.Ready(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("Ready returned after %v", took)
+				}
+				if s := f.nodes[0].Status(); !slices.ContainsFunc(s.Voters, func(v mortise.Member) bool {
+					return v.Address == address(2) && v.Votes
+				}) {
+					t.Errorf("node-2 is no voter any more, so nothing is tested:\n%v", s)
+				}
+				unlock(t, f.lock(f.index(n), "k"))
+			})
+		})
+	}
 }
 
 // TestReadyOfANodeThatEnds ends a node while Ready waits for the voters. Ready must not report

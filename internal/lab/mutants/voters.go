@@ -48,6 +48,8 @@ func voting() []Bug {
 			Breaks: "a learner that was removed and has not heard of it is added again under its ID"},
 		{Name: "lost-stream-is-calm", Package: "cluster/voters", Hazard: "L6", Some: true,
 			Breaks: "an instance is ready before the loss of another is known, and a deployment takes the majority"},
+		{Name: "replacement-not-awaited", Package: "cluster/voters", Hazard: "L6",
+			Breaks: "an instance is ready before another has the vote of one that was lost, and a deployment goes on"},
 		{Name: "losses-not-counted", Package: "cluster/voters", Hazard: "43", Some: true,
 			Breaks: "a member that comes and goes gets a vote each time, since its losses are not counted"},
 		{Name: "others-may-stay", Package: "cluster/voters", Hazard: "none",

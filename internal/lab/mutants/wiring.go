@@ -58,6 +58,8 @@ func wiring() []Bug {
 			Breaks: "an instance that ends while it waits is reported as ready, and the deployment goes on without it"},
 		{Name: "ready-before-the-renewal", Package: ".", Hazard: "L6",
 			Breaks: "a deployment goes on while a voter is replaced that lost its directory, and takes the majority"},
+		{Name: "ready-awaits-a-return", Package: ".", Hazard: "none", Nodes: "TestReadyWithoutAReplacement",
+			Breaks: "after the failure of a site what comes back waits a minute for what does not, though it gets locks"},
 		{Name: "ready-forgets-the-reason", Package: ".", Hazard: "none", Nodes: "TestReadyOfShortProbes",
 			Breaks: "a readiness probe is told that no leader answers, though a leader names the silent voter"},
 		{Name: "leaver-does-not-wait", Package: "cluster", Hazard: "B4", Nodes: "TestLeaveHandsTheVoteOver",

@@ -119,7 +119,7 @@ const settlePoll = 100 * time.Millisecond
 
 // whenReady calls the callback when Node.Ready would return, or after the given time at the
 // latest. Node.Ready returns when the session is attached, the grace has ended, and no change of
-// the voters is due.
+// the voters is due, or only the return of a voter that no instance can replace.
 func (m *host) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
 	end := func() {
@@ -141,7 +141,7 @@ func (m *host) whenReady(within time.Duration, then func()) {
 			return
 		}
 		p.queryStatus(cluster.Inquiry{Own: true}, until-w.now, func(c *cluster.VoterStatus) {
-			if c != nil && c.Known && !c.Due {
+			if c != nil && c.Known && (!c.Due || c.Report.AwaitsReturn) {
 				end()
 				return
 			}

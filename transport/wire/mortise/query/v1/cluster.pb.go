@@ -245,8 +245,9 @@ type VoterStatus struct {
 	Next          uint32                 `protobuf:"varint,10,opt,name=next,proto3" json:"next,omitempty"` // kind of the next step
 	Why           string                 `protobuf:"bytes,11,opt,name=why,proto3" json:"why,omitempty"`    // and its reason
 	Remarks       []string               `protobuf:"bytes,12,rep,name=remarks,proto3" json:"remarks,omitempty"`
-	Renewing      bool                   `protobuf:"varint,14,opt,name=renewing,proto3" json:"renewing,omitempty"` // a voter is replaced that has lost its directory
-	Surplus       *Surplus               `protobuf:"bytes,13,opt,name=surplus,proto3" json:"surplus,omitempty"`    // absent unless more instances run than Replicas allows
+	Renewing      bool                   `protobuf:"varint,14,opt,name=renewing,proto3" json:"renewing,omitempty"`                             // a voter is replaced that has lost its directory
+	AwaitsReturn  bool                   `protobuf:"varint,15,opt,name=awaits_return,json=awaitsReturn,proto3" json:"awaits_return,omitempty"` // due only because replicas are silent that no running instance can replace
+	Surplus       *Surplus               `protobuf:"bytes,13,opt,name=surplus,proto3" json:"surplus,omitempty"`                                // absent unless more instances run than Replicas allows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -368,6 +369,13 @@ func (x *VoterStatus) GetRemarks() []string {
 func (x *VoterStatus) GetRenewing() bool {
 	if x != nil {
 		return x.Renewing
+	}
+	return false
+}
+
+func (x *VoterStatus) GetAwaitsReturn() bool {
+	if x != nil {
+		return x.AwaitsReturn
 	}
 	return false
 }
@@ -917,7 +925,7 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	"\x11VoterStatusAnswer\x125\n" +
 	"\x06status\x18\x01 \x01(\v2\x1d.mortise.query.v1.VoterStatusR\x06status\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x12\n" +
-	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xaa\x03\n" +
+	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xcf\x03\n" +
 	"\vVoterStatus\x12\x19\n" +
 	"\bmay_stop\x18\x01 \x01(\bR\amayStop\x12\x1f\n" +
 	"\vall_leaving\x18\x02 \x01(\bR\n" +
@@ -933,7 +941,8 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	" \x01(\rR\x04next\x12\x10\n" +
 	"\x03why\x18\v \x01(\tR\x03why\x12\x18\n" +
 	"\aremarks\x18\f \x03(\tR\aremarks\x12\x1a\n" +
-	"\brenewing\x18\x0e \x01(\bR\brenewing\x123\n" +
+	"\brenewing\x18\x0e \x01(\bR\brenewing\x12#\n" +
+	"\rawaits_return\x18\x0f \x01(\bR\fawaitsReturn\x123\n" +
 	"\asurplus\x18\r \x01(\v2\x19.mortise.query.v1.SurplusR\asurplus\"g\n" +
 	"\aSurplus\x12\x18\n" +
 	"\arunning\x18\x01 \x01(\rR\arunning\x12\x1a\n" +
