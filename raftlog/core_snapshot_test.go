@@ -77,7 +77,7 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 		t.Fatalf("%d snapshots taken, log starts at %d: nothing to catch up from", l.taken, first)
 	}
 	away.start()
-	lost := 0
+	lost, shown := 0, 0
 	for range 30 {
 		for _, r := range c.replicas {
 			r.now = r.now.Add(testTick)
@@ -93,10 +93,19 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 			c.deliver(take(&c.wire, 0))
 		}
 		if len(c.snaps) > 0 && lost < 3 {
+			if size := len(c.snaps[0].GetSnapshot().GetData()); size > 0 && l.sees(away.id).Snapshot == size {
+				shown++
+			}
 			c.passSnapshot(1)
 			lost++
 		}
 		c.drain()
+	}
+	if shown != 3 {
+		t.Errorf("the survey showed the size of %d snapshots that were under way, want 3", shown)
+	}
+	if p := l.sees(away.id); p.Snapshot != 0 || !p.CaughtUp {
+		t.Errorf("after the snapshot the leader sees %+v", p)
 	}
 	if lost != 3 {
 		t.Errorf("%d snapshots were sent to be lost, want 3: after a lost one no other is sent", lost)

@@ -21,6 +21,11 @@ type Progress struct {
 	Heard bool
 	// CaughtUp reports whether the replica accepts appends and lacks at most 64 entries.
 	CaughtUp bool
+	// Match is the last entry that the replica has acknowledged. Zero means none.
+	Match uint64
+	// Snapshot is the size in bytes of the snapshot that the replica is to receive before further
+	// entries. Zero means that it needs none.
+	Snapshot int
 	// Full reports whether every entry was sent to the replica, and none of them is known to be
 	// lost.
 	Full bool
@@ -35,13 +40,14 @@ type Progress struct {
 // Survey is a leader's view of its group.
 type Survey struct {
 	// Term is the term in which this replica leads. If it does not lead, or if Leads was not called
-	// yet, Term is zero and Pending and Replicas are not set.
+	// yet, Term is zero, and Pending, Last and Replicas are not set.
 	Term   uint64
 	Self   uint64
 	Config Configuration // the last configuration that this replica applied
 	// Pending reports whether a change is not applied yet, the configuration is joint, or the
 	// leadership is being transferred.
 	Pending  bool
+	Last     uint64     // the last entry of this replica's log
 	Replicas []Progress // all members of Config, including this replica, by ID
 }
 
@@ -66,17 +72,20 @@ func (c *Core) Survey() Survey {
 	if !c.role.Leading || !c.group.leads {
 		return s
 	}
-	s.Term, s.Pending = c.role.Term, c.pending()
+	s.Term, s.Pending, s.Last = c.role.Term, c.pending(), c.last
 	s.Replicas = make([]Progress, 0, len(c.members.config.Members))
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) { // by ID
 		ticks, active := c.silent(id)
 		takes := pr.State == tracker.StateReplicate
 		p := Progress{
 			ID: id, Active: active, SilentFor: time.Duration(ticks) * c.cfg.Tick, Heard: id == c.id || c.hearings.of[id].spoke,
-			CaughtUp: id == c.id || takes && pr.Match+caughtUpEntries >= c.last,
+			CaughtUp: id == c.id || takes && pr.Match+caughtUpEntries >= c.last, Match: pr.Match,
 			Full:     id == c.id || takes && pr.Next > c.last,
 			Differed: c.group.naming.differed[id],
 			Settled:  pr.Match > c.group.changing.mark,
+		}
+		if pr.State == tracker.StateSnapshot {
+			p.Snapshot = len(c.view.snap.GetData())
 		}
 		s.Replicas = append(s.Replicas, p)
 	})

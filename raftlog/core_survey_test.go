@@ -176,6 +176,9 @@ func TestCaughtUpAndFull(t *testing.T) {
 	l.turn()
 	c.drain()
 	check("65 on their way", false, true)
+	if s := l.core.Survey(); s.Last != l.core.last || l.sees(4).Match+65 != s.Last || l.sees(l.id).Match != s.Last {
+		t.Errorf("the leader's last entry is %d, and the survey %+v", l.core.last, s)
+	}
 	l.core.Unreachable(4)
 	check("known to be lost", false, false)
 	c.settle(3)

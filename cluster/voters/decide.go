@@ -100,7 +100,7 @@ func active(list []*member) int {
 
 // waitsFor returns which wanted change is not possible yet, or nil.
 func (s *survey) waitsFor() reason {
-	var r awaits
+	r := awaits{last: s.v.Last}
 	for _, m := range slices.Concat(s.voters, s.learners) {
 		switch {
 		case m.voter && !m.fit():

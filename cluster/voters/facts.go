@@ -19,6 +19,8 @@ type Facts struct {
 	// Pending is set while a change of configuration is in the log and not applied, and while
 	// leadership is being transferred.
 	Pending bool
+	// Last is the last entry of the leader's log. Only the reasons of steps contain it.
+	Last uint64
 	// Replicas has one entry for each replica of Config. The caller does not set their field
 	// LifeOver.
 	Replicas []Replica

@@ -166,17 +166,42 @@ func labels(list []*member) string {
 	return strings.Join(all, ", ")
 }
 
-// awaits is a wanted change that is not possible yet. Its first list with a member counts.
-type awaits struct{ going, silent, behind []*member }
+// awaits is a wanted change that is not possible yet. Its first list with a member counts. last is
+// the last entry of the leader's log.
+type awaits struct {
+	going, silent, behind []*member
+	last                  uint64
+}
 
 func (r awaits) String() string {
+	var behind []string
+	for _, m := range r.behind {
+		behind = append(behind, m.label()+" "+m.lacks(r.last))
+	}
+	until := "waiting until " + strings.Join(behind, ", and ")
 	switch {
+	case len(r.going) > 0 && len(behind) > 0:
+		return labels(r.going) + " cannot be replaced yet: " + until
 	case len(r.going) > 0:
 		return labels(r.going) + " cannot be replaced yet: waiting for a replacement"
 	case len(r.silent) > 0:
 		return "no contact with " + labels(r.silent)
 	}
-	return "waiting until " + labels(r.behind) + " has caught up and has a session"
+	return until
+}
+
+// lacks returns what must still happen before an active learner can get a vote. last is the last
+// entry of the leader's log.
+func (m *member) lacks(last uint64) string {
+	switch {
+	case m.Snapshot > 0:
+		return fmt.Sprintf("has caught up (it receives a snapshot of %d bytes)", m.Snapshot)
+	case !m.CaughtUp:
+		return fmt.Sprintf("has caught up (it has %d of %d entries)", m.Match, max(m.Match, last))
+	case !m.info.Session:
+		return "has a session"
+	}
+	return "has received the present configuration"
 }
 
 // awaitsReplicas means that the group has fewer replicas or voters than it should have.

@@ -41,7 +41,7 @@ func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) St
 	s.remember(f)
 	s.namesakes(f)
 	s.review(now, f)
-	s.view = View{Now: now, Self: f.Self, Settings: f.Settings, Config: f.Config, Pending: f.Pending,
+	s.view = View{Now: now, Self: f.Self, Settings: f.Settings, Config: f.Config, Pending: f.Pending, Last: f.Last,
 		Replicas:   s.watch(now, f),
 		Registered: s.records(f), Others: f.Others, Prepared: slices.Clone(s.prepared), Fresh: fresh}
 	s.count()

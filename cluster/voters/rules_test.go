@@ -313,7 +313,9 @@ func TestSentences(t *testing.T) {
 		"a* b c/dead | | d": `"d" is asked to start a replica since there are only 2 of 3 replicas`,
 		"a* | | b/lost3": `1 of 1 eligible instances vote, the largest odd number up to Voters, 3; "b" was lost 3 times in ` +
 			`two minutes and gets no replica until it is steady`,
-		"a* b c/gone/dead | d/behind|": `replica 0000000000000003 cannot be replaced yet: waiting for a replacement`,
+		"a* b c/gone/dead | d/behind|": `replica 0000000000000003 cannot be replaced yet: waiting until "d" has caught up ` +
+			`(it has 0 of 0 entries)`,
+		"a* b c/leaving | d/silent |": `"c" cannot be replaced yet: waiting for a replacement`,
 	} {
 		if got := Reconcile(scene(t, line, Settings{Voters: 3})).Why; got != want {
 			t.Errorf("%q: %s, want %s", line, got, want)
@@ -322,6 +324,33 @@ func TestSentences(t *testing.T) {
 	if got := fmt.Sprint(None, Prepare, AddLearner, Change, Transfer,
 		Kind(9)); got != "none prepare add learner change transfer unknown" {
 		t.Error(got)
+	}
+}
+
+// TestHowFarALearnerIs checks that the reason of a wait says what a learner lacks, so an operator
+// can tell progress from a standstill.
+func TestHowFarALearnerIs(t *testing.T) {
+	for _, c := range []struct {
+		scene string
+		alter func(b, c *Replica)
+		want  string
+	}{
+		{"a* | b/behind |", func(b, _ *Replica) { b.Match = 120 }, `"b" has caught up (it has 120 of 5678 entries)`},
+		{"a* | b/behind |", func(b, _ *Replica) { b.Match = 6000 }, `"b" has caught up (it has 6000 of 6000 entries)`},
+		{"a* | b/behind |", func(b, _ *Replica) { b.Snapshot = 1 << 20 },
+			`"b" has caught up (it receives a snapshot of 1048576 bytes)`},
+		{"a* | b/nosession c |", nil, `"b" has a session`},
+		{"a* | b/unsettled c |", nil, `"b" has received the present configuration`},
+		{"a* | b/behind c/behind |", func(b, c *Replica) { b.Match, c.Snapshot = 7, 9 },
+			`"b" has caught up (it has 7 of 5678 entries), and "c" has caught up (it receives a snapshot of 9 bytes)`},
+	} {
+		v := scene(t, c.scene, three)
+		if v.Last = 5678; c.alter != nil {
+			c.alter(&v.Replicas[1], &v.Replicas[len(v.Replicas)-1])
+		}
+		if got := Explain(v).Next.Why; got != "waiting until "+c.want {
+			t.Errorf("%q: %s, want %s", c.scene, got, c.want)
+		}
 	}
 }
 

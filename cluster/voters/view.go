@@ -12,11 +12,12 @@ type View struct {
 	// Now is the time on the leader's boot-time clock, from any fixed origin. It is compared only
 	// with Prepared.Since.
 	Now time.Duration
-	// Self, Settings, Config and Pending are copies of the fields of Facts.
+	// Self, Settings, Config, Pending and Last are copies of the fields of Facts.
 	Self     nodeid.ReplicaID
 	Settings Settings
 	Config   Config
 	Pending  bool
+	Last     uint64
 	// Replicas has one entry for each replica of Config. A missing replica counts as out of
 	// contact, never as dead.
 	Replicas []Replica
@@ -68,6 +69,11 @@ type Replica struct {
 	Instance nodeid.ID
 	// CaughtUp is set while the replica's log is close enough to the leader's for a promotion.
 	CaughtUp bool
+	// Match is the last entry that the replica has acknowledged. Snapshot is the size in bytes of
+	// the snapshot that it is to receive before further entries; zero means none. Only the reasons
+	// of steps contain them.
+	Match    uint64
+	Snapshot int
 	// Full is set while the replica has the leader's whole log, including entries in flight.
 	Full bool
 	// Settled is set once this leader has proof that the replica knows that Config is committed.

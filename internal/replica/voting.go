@@ -71,7 +71,7 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
-		Self: s.Self, Pending: s.Pending, Settings: settings,
+		Self: s.Self, Pending: s.Pending, Last: s.Last, Settings: settings,
 		Config: voters.Config{At: s.Config.Index, Voters: s.Config.Voters, Outgoing: s.Config.Outgoing,
 			Learners: s.Config.Learners},
 	}
@@ -87,6 +87,7 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 		f.Replicas = append(f.Replicas, voters.Replica{
 			ID: p.ID, Instance: v.Instance, Addr: v.Addr, Linked: linked(v.Instance), Active: p.Active,
 			SilentFor: p.SilentFor, Heard: p.Heard,
+			Match: p.Match, Snapshot: p.Snapshot,
 			CaughtUp: p.CaughtUp, Full: p.Full, Settled: p.Settled,
 		})
 	}
