@@ -91,10 +91,12 @@ func (d *door) handler(local bool) http.Handler {
 	get("/v1/health", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).health(ctx) })
 	d.probes(mux)
 	d.show(mux, d.page)
+	own := []string{pagePath}
 	if d.try != "" {
+		own = append(own, tryPath)
 		mux.Handle("GET "+tryPath, forAgent(http.StripPrefix(tryPath, http.FileServer(http.Dir(d.try)))))
 	}
-	return d.guard(routes(mux), local)
+	return d.guard(routes(mux), local, own...)
 }
 
 // observer returns the handler of -observe: the metrics, the page, /healthz and /readyz. If the
@@ -107,7 +109,7 @@ func (d *door) observer(local, tokens bool) http.Handler {
 	}
 	d.show(mux, options)
 	d.probes(mux)
-	return d.guard(routes(mux), local || tokens)
+	return d.guard(routes(mux), local || tokens, pagePath)
 }
 
 // show adds the metrics and the page to mux. They show the whole group, so programs with a derived
@@ -200,10 +202,10 @@ func (d *door) client(r *http.Request) any {
 	return userOfConn(r)
 }
 
-// guard rejects requests from web pages other than the agent's own page, because any page can make
-// a browser send requests to an address of this machine. With anyHost, the Host header may contain
-// any name.
-func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
+// guard rejects requests from web pages other than the agent's own pages, because any page can make
+// a browser send requests to an address of this machine. own are the paths of the pages that next
+// serves. With anyHost, the Host header may contain any name.
+func (d *door) guard(next http.Handler, anyHost bool, own ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
@@ -215,7 +217,7 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 			d.entry.refuse(w, r, func() { say(w, code, problem{text, kind, nil}) })
 		}
 		switch {
-		case fromPage(r):
+		case fromPage(r, own):
 			no(http.StatusForbidden, "forbidden", "requests of web pages are refused, except those of this "+
 				"agent's own page")
 		case !anyHost && host != "localhost" && (ip == nil || !ip.IsLoopback()):

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
+func doorTo(t *testing.T, allowed tokens, change ...func(*door)) (*httptest.Server, *leases) {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Grace: -1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -25,8 +25,12 @@ func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	t.Cleanup(func() { node.Close() })
 	all := newLeases(node)
 	t.Cleanup(all.close)
-	server := serving((&door{node: node, leases: all, programs: newPrograms(all.ctx, mortise.Config{}, ""),
-		tokens: allowed, entry: newEntry(maxConns), meter: newMeter()}).handler(false))
+	d := &door{node: node, leases: all, programs: newPrograms(all.ctx, mortise.Config{}, ""),
+		tokens: allowed, entry: newEntry(maxConns), meter: newMeter()}
+	for _, apply := range change {
+		apply(d)
+	}
+	server := serving(d.handler(false))
 	t.Cleanup(server.Close)
 	return server, all
 }

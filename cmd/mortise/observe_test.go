@@ -218,6 +218,40 @@ func TestThePageIsBehindTheDoor(t *testing.T) {
 	}
 }
 
+// The simulation is a page only of an agent that serves it: mortise dev -try. Other agents treat
+// its path like one that they do not have.
+func TestTheSimulationIsAPageOnlyWhereItIsServed(t *testing.T) {
+	allowed, err := (&call{}).readTokens("", "0123456789abcdef0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "wasm.js"), []byte("the simulation"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dev, _ := doorTo(t, nil, func(d *door) { d.try = dir })
+	other, _ := doorTo(t, nil)
+	closed, _ := doorTo(t, allowed)
+	for _, c := range []struct {
+		url, site string
+		code      int
+		text      string
+	}{
+		{dev.URL, "same-origin", 200, "the simulation"},
+		{dev.URL, "cross-site", 403, "web pages"},
+		{dev.URL, "", 200, "the simulation"},
+		{other.URL, "same-origin", 403, "web pages"},
+		{other.URL, "", 404, "no such path"},
+		{closed.URL, "same-origin", 403, "web pages"},
+		{closed.URL, "", 401, "Bearer"},
+	} {
+		code, text, challenge := body(t, http.MethodGet, c.url+"/try/wasm.js", "Sec-Fetch-Site", c.site)
+		if code != c.code || !strings.Contains(text, c.text) || strings.HasPrefix(challenge, "Basic") {
+			t.Errorf("%s %q: %d %.200s, asks for %q", c.url, c.site, code, text, challenge)
+		}
+	}
+}
+
 // The address of -observe serves only the metrics, the page and the probes. Tokens are needed if it
 // is not a loopback address.
 func TestObserve(t *testing.T) {

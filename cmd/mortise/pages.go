@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -9,26 +10,26 @@ import (
 
 const (
 	pagePath = "/console/"
-	tryPath  = "/try/" // of dev
+	tryPath  = "/try/" // of dev -try only
 	tofuPath = "/v1/tofu"
 )
 
-func isPage(r *http.Request) bool {
-	return strings.HasPrefix(r.URL.Path, pagePath) || strings.HasPrefix(r.URL.Path, tryPath)
+// takesBasic reports whether a token may be the password of Basic authentication. Browsers and
+// OpenTofu have a password as the usual way to send a secret. The simulation of dev needs no token.
+func takesBasic(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, pagePath) || r.URL.Path == tofuPath
 }
 
-// takesBasic reports whether a token may be the password of Basic authentication. Browsers and
-// OpenTofu have a password as the usual way to send a secret.
-func takesBasic(r *http.Request) bool { return isPage(r) || r.URL.Path == tofuPath }
-
-// fromPage reports whether a web page other than the agent's own has sent a request. Requests for
-// images and links do not have the header Origin, so fromPage also reads Sec-Fetch-Site.
-func fromPage(r *http.Request) bool {
+// fromPage reports whether a web page other than the agent's own has sent a request. own are the
+// paths of the pages that the listener serves. Requests for images and links do not have the header
+// Origin, so fromPage also reads Sec-Fetch-Site.
+func fromPage(r *http.Request, own []string) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	if r.Header.Get("Origin") != "" {
 		return true
 	}
-	return from != "" && from != "none" && (from != "same-origin" || !isPage(r))
+	isOwn := func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }
+	return from != "" && from != "none" && (from != "same-origin" || !slices.ContainsFunc(own, isOwn))
 }
 
 func challenge(w http.ResponseWriter, r *http.Request) {
