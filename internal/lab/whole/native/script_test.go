@@ -11,7 +11,13 @@ import (
 // fakeGo stands for the go command: it builds the fake binary below, or fails like an anchor that
 // does not fit.
 const fakeGo = `#!/bin/sh
-[ -z "$FAKE_GO_FAILS" ] || { echo "no anchor" >&2; exit 1; }
+[ "$FAKE_GO" != fails ] || { echo "no anchor" >&2; exit 1; }
+if [ "$FAKE_GO" = slow ]; then # until the script has said twice that it still builds, or for 20 s
+  for i in $(seq 200); do
+    [ "$(grep -c 'still building' "$FAKE_DIR/out")" -lt 2 ] || break
+    sleep 0.1
+  done
+fi
 if [ "$1" = build ]; then # the command that shows a seed
   printf '#!/bin/sh\necho "shows $*"\n' >"$3"
   chmod +x "$3"
@@ -49,7 +55,7 @@ func TestScript(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		args  []string
-		fails string // for Go
+		build string // what Go does: "fails", or "slow"
 		code  int
 		has   []string
 		ran   int // processes
@@ -67,7 +73,9 @@ func TestScript(t *testing.T) {
 		{"a run differs", []string{"-n", "9", "-seed", "40", "-bug", "differs"}, "", 1,
 			[]string{"seed 40 is not the same run twice", "< transcript of 40", "> transcript of 40"}, -1},
 		{"unknown flag", []string{"-x"}, "", 2, []string{"scripts/whole [-n COUNT]", "-bug NAME", "is written."}, 0},
-		{"no build", nil, "yes", 1, []string{"no anchor"}, 0},
+		{"no build", nil, "fails", 1, []string{"about a minute", "no anchor"}, 0},
+		{"a slow build", []string{"-n", "1"}, "slow", 0,
+			[]string{"about a minute", "still building, for", "1 seeds passed"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -78,8 +86,19 @@ func TestScript(t *testing.T) {
 				}
 			}
 			script := exec.Command("../../../../scripts/whole", c.args...)
-			script.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FAKE_DIR="+dir, "FAKE_GO_FAILS="+c.fails)
-			out, _ := script.CombinedOutput()
+			script.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FAKE_DIR="+dir, "FAKE_GO="+c.build,
+				"MORTISE_TELL=0.1")
+			to, err := os.Create(filepath.Join(dir, "out"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer to.Close()
+			script.Stdout, script.Stderr = to, to
+			_ = script.Run()
+			out, err := os.ReadFile(to.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
 			if code := script.ProcessState.ExitCode(); code != c.code {
 				t.Errorf("ends with %d, want %d:\n%s", code, c.code, out)
 			}
