@@ -26,7 +26,7 @@ func (k *Core) ReceiveFrom(now clock.Time, by Sender, renewals, commands []byte)
 	}
 	if !k.group.serving() {
 		if !k.role.Leading {
-			k.peers.redirect(k.peers.peer(from), k.role.Term, k.role.Leader)
+			k.peers.redirect(k.peers.peer(from))
 		}
 		k.askers.remember(from)
 		return

@@ -91,10 +91,12 @@ func (k *Core) Role(now clock.Time, r Role) {
 		return
 	}
 	attached := k.newTerm()
-	k.role = r
+	if k.role = r; r.Leading {
+		k.peers.holdRedirects() // until this leader serves, when tellAskers redirects to it
+	}
 	for _, p := range attached {
 		if !r.Leading {
-			k.peers.redirect(p, k.role.Term, k.role.Leader)
+			k.peers.redirect(p)
 		}
 		k.askers.remember(p.id)
 	}
@@ -254,10 +256,10 @@ func (k *Core) due() bool {
 // would otherwise wait for two answers before it asks another voter.
 func (k *Core) tellAskers() {
 	if !k.Self.IsZero() {
-		k.peers.redirect(k.peers.peer(k.Self), k.role.Term, k.role.Leader)
+		k.peers.redirect(k.peers.peer(k.Self))
 	}
 	for _, id := range k.askers.order {
-		k.peers.redirect(k.peers.peer(id), k.role.Term, k.role.Leader)
+		k.peers.redirect(k.peers.peer(id))
 	}
 }
 
@@ -270,7 +272,7 @@ func (k *Core) Searched(now clock.Time, term uint64, found lockfsm.Search) {
 }
 
 // Replies returns the replies to send, in order. Replied must be called once for each peer.
-func (k *Core) Replies() []PeerReplies { return k.peers.replies(k.now) }
+func (k *Core) Replies() []PeerReplies { return k.peers.replies(k.now, k.role) }
 
 // Replied reports whether the transport accepted all frames for a peer. Otherwise all attachments
 // of the peer end. Their clients are informed when the transport accepts frames again.

@@ -144,12 +144,17 @@ func (t *peers) forget() (attached []*peerState) {
 	return attached
 }
 
-// replies returns the replies to send, in order. Afterwards replied must be called once for each
-// peer.
-func (t *peers) replies(now clock.Time) []PeerReplies {
+// replies returns the replies to send, in order. Redirects name the leader in role. Afterwards
+// replied must be called once for each peer.
+func (t *peers) replies(now clock.Time, role Role) []PeerReplies {
 	t.sendPending(now)
 	var all []PeerReplies
 	for _, p := range t.touched {
+		if p.redirected {
+			t.reply(p, &session.Reply{
+				Kind: session.ReplyRedirect, Term: role.Term, Leader: role.Leader.ID, Addr: []byte(role.Leader.Addr),
+			})
+		}
 		if n := len(p.out); n > 0 {
 			p.likely = session.Likely(p.likely, len(p.out[n-1]))
 			all = append(all, PeerReplies{Peer: p.id, Frames: p.out})
@@ -307,12 +312,16 @@ func (t *peers) renewing(id lockfsm.SessionID) bool {
 	return a != nil && (a.waits || a.flies)
 }
 
-// redirect sends a peer a redirect to the leader, at most once per turn.
-func (t *peers) redirect(p *peerState, term uint64, leader nodeid.Endpoint) {
-	if !p.redirected {
-		p.redirected = true
-		t.reply(p, &session.Reply{
-			Kind: session.ReplyRedirect, Term: term, Leader: leader.ID, Addr: []byte(leader.Addr),
-		})
+// holdRedirects drops the redirects of this turn.
+func (t *peers) holdRedirects() {
+	for _, p := range t.touched {
+		p.redirected = false
 	}
+}
+
+// redirect sends a peer one redirect at the end of the turn, so that it names the newest leader
+// even if the leader changes in this turn.
+func (t *peers) redirect(p *peerState) {
+	p.redirected = true
+	t.touch(p)
 }

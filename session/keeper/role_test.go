@@ -88,6 +88,43 @@ func TestItsOwnInstanceLearnsOfEachLeader(t *testing.T) {
 	}
 }
 
+// TestOneRedirectNamesTheNewestLeader checks that a peer gets one redirect for each turn, whether
+// it has asked, was attached or is this voter's own instance, and that the redirect names the
+// leader at the end of the turn. A client that is sent to the former leader, or to none, loses
+// time.
+func TestOneRedirectNamesTheNewestLeader(t *testing.T) {
+	t.Parallel()
+	self, other := nodeidtest.ID(9), nodeidtest.ID(1)
+	two, three := nodeid.Endpoint{ID: nodeidtest.ID(2), Addr: "two"}, nodeid.Endpoint{ID: nodeidtest.ID(3), Addr: "three"}
+	b := newBench(t, 0)
+	b.core.Self = self
+	b.core.Role(b.now, Role{Term: 4, Leader: two})
+	b.turn()
+	b.want(self, "redirect 4 2")
+	for _, p := range []nodeid.ID{self, other} {
+		b.send(p, b.attachCmd(3, 1))
+	}
+	b.core.Role(b.now, Role{Term: 5, Leader: three})
+	b.turn()
+	b.want(self, "redirect 5 3")
+	b.want(other, "redirect 5 3")
+
+	b = leadingBench(t)
+	b.open(other)
+	b.core.Role(b.now, Role{Term: 6})
+	b.core.Role(b.now, Role{Term: 6, Leader: three})
+	b.turn()
+	b.want(other, "redirect 6 3")
+	b.send(other, b.attachCmd(3, 1))
+	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: nodeid.Endpoint{ID: self, Addr: "self"}})
+	b.turn()
+	b.want(other, "") // it is redirected once this leader serves
+	b.term = 7
+	b.leads()
+	b.turn()
+	b.want(other, "redirect 7 9")
+}
+
 func TestAskersAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)
