@@ -272,7 +272,9 @@ func (k *Core) Searched(now clock.Time, term uint64, found lockfsm.Search) {
 }
 
 // Replies returns the replies to send, in order. Replied must be called once for each peer.
-func (k *Core) Replies() []PeerReplies { return k.peers.replies(k.now, k.role) }
+func (k *Core) Replies() []PeerReplies {
+	return k.peers.replies(k.now, k.role.Term, k.role.Leader)
+}
 
 // Replied reports whether the transport accepted all frames for a peer. Otherwise all attachments
 // of the peer end. Their clients are informed when the transport accepts frames again.

@@ -144,15 +144,15 @@ func (t *peers) forget() (attached []*peerState) {
 	return attached
 }
 
-// replies returns the replies to send, in order. Redirects name the leader in role. Afterwards
-// replied must be called once for each peer.
-func (t *peers) replies(now clock.Time, role Role) []PeerReplies {
+// replies returns the replies to send, in order. Redirects name the given leader of the term.
+// Afterwards replied must be called once for each peer.
+func (t *peers) replies(now clock.Time, term uint64, leader nodeid.Endpoint) []PeerReplies {
 	t.sendPending(now)
 	var all []PeerReplies
 	for _, p := range t.touched {
 		if p.redirected {
 			t.reply(p, &session.Reply{
-				Kind: session.ReplyRedirect, Term: role.Term, Leader: role.Leader.ID, Addr: []byte(role.Leader.Addr),
+				Kind: session.ReplyRedirect, Term: term, Leader: leader.ID, Addr: []byte(leader.Addr),
 			})
 		}
 		if n := len(p.out); n > 0 {
