@@ -22,6 +22,11 @@
 // of goroutine in each of the three instances, allocations, bytes, and the way of a Lock hop by hop
 // (hops.go). It reads the execution trace of the Go runtime.
 //
+//	go run . -budget -callers N [-peers NAME,...] [-time DURATION]
+//
+// prints the share of one core for which each goroutine of the three instances runs under N
+// callers, the busiest first, and names the limit (busy.go).
+//
 // # How it measures
 //
 // The benchmark starts each peer (peer.go) itself, on free loopback ports and in a temporary

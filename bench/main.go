@@ -29,6 +29,7 @@ type options struct {
 	dir      string
 	install  bool
 	budget   bool
+	callers  int
 
 	child, member, crowd, addresses string // set only in processes that this program starts
 	index                           int
@@ -85,6 +86,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return publish(record, o.out)
+	case o.budget && o.callers > 0:
+		return crowdBudget(ctx, o, os.Stderr, os.Stdout)
 	case o.budget:
 		return budget(ctx, o, os.Stderr, os.Stdout)
 	case o.against != "":
@@ -122,6 +125,9 @@ func parse(args []string) (options, error) {
 		"compare the rows of mortise with those of this program, which is the benchmark built at another commit")
 	flags.StringVar(&o.named, "named", "the program given", "how the comparison names the other program")
 	flags.BoolVar(&o.budget, "budget", false, "print what wakes up, calls the system and runs for one lock, hop by hop")
+	flags.IntVar(&o.callers, "callers", 0,
+		"with -budget: run so many callers instead of one, print the share of a core that each goroutine uses, and "+
+			"name the busiest")
 	flags.StringVar(&o.dir, "dir", "",
 		"where the peers' directories go; a disk, if the durable figures shall mean something; default: the "+
 			"system's temporary directory")
@@ -136,6 +142,9 @@ func parse(args []string) (options, error) {
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("what is %q?", flags.Args())
+	}
+	if o.callers < 0 || o.callers > 0 && !o.budget {
+		return o, fmt.Errorf("-callers %d: give a positive number, together with -budget", o.callers)
 	}
 	if o.quick && *only == "" && *list == "" {
 		*only, *list = quickWorkloads, quickPeers
