@@ -37,7 +37,8 @@ func TestFactsCarryEachField(t *testing.T) {
 		got := reflect.ValueOf(at(&raftlog.Survey{Replicas: []raftlog.Progress{p}}).Replicas[0])
 		onlySet(t, got, progress.Field(i).Name)
 	}
-	for from, to := range map[string]string{"Self": "Self", "Pending": "Pending", "Term": "", "Config": "Config"} {
+	for from, to := range map[string]string{"Self": "Self", "Pending": "Pending", "Last": "Last", "Term": "",
+		"Config": "Config"} {
 		var s raftlog.Survey
 		field := reflect.ValueOf(&s).Elem().FieldByName(from)
 		if from == "Config" {
@@ -63,7 +64,7 @@ func set(t *testing.T, field reflect.Value) {
 		field.SetBool(true)
 	case reflect.Uint64:
 		field.SetUint(9)
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		field.SetInt(9)
 	case reflect.Slice:
 		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
