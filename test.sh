@@ -198,7 +198,7 @@ if $long; then
 else
   # The tests of the simulation run its seeds 1 to 10.
   short=(-short) model=(-quick) seeds=(-s 11 -n 8) births=(-n 150) nodes=(-n 60)
-  bugs=(-some -passed) real=(-part) attack=(-t 6s -quiet 4s) heavy=()
+  bugs=(-some -passed) real=(-part) attack=(-t 10s -quiet 4s) heavy=()
   left 'run without the race detector at a merge, as three quarters of internal/lab/e2e' "$unraced"
   left 'run only with -long' "$(slow Nightly)"
 fi
