@@ -8,9 +8,9 @@
 #   -long  run every test with the race detector, more seeds, every planted bug and all of
 #          scripts/proctest; this takes more than two hours, and CI does it every night
 #
-# Two steps run at a time. It prints each step when it has ended, with the times at which it began
-# and ended and the seconds of processors that it took. A step whose programs are not installed is
-# skipped with a message.
+# Two steps run at a time, and later three. It prints each step when it has ended, with the times
+# at which it began and ended and the seconds of processors that it took. A step whose programs are
+# not installed is skipped with a message.
 #
 # A test says itself that it is slow (internal/lab/slow). At a merge go test gets -short.
 set -euo pipefail
@@ -246,6 +246,8 @@ nightly "the trace points of raft" env MORTISE_SEEDS=20 \
 # steps beside it.
 step "a process with the secret attacks three others" \
   scripts/attack "${attack[@]}" -p99 10s -rate 0.05 -terms 20
+lanes=3 # the rest mostly waits
+step "everything that users install, from an empty module" scripts/publish-check "${real[@]}"
 step "vet, for another system" systems windows
 nightly "vet, on macOS" systems darwin
 if command -v spin >/dev/null; then
@@ -255,7 +257,6 @@ else
 fi
 step "the second judge" nested judge
 step "the types of Kubernetes" nested deploy/check
-step "everything that users install, from an empty module" scripts/publish-check "${real[@]}"
 # Its result changes with the releases of other modules.
 nightly "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel "${heavy[@]}"
