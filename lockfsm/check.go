@@ -17,7 +17,7 @@ import (
 //	    exactly those that are not gone.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
 //	 5  The requests of a session ascend by number, below next. The map by number has exactly
-//	    these requests, and room for at most 128 or eight times as many.
+//	    these requests, and room for at most 128 or 32 times as many.
 //	 6  Every lock in the list has a valid key, and at least one entry or data. The map by key has
 //	    exactly these locks.
 //	 7  A queue is linked in both directions and ascends by revision, except for upgrades. Its
@@ -185,7 +185,7 @@ func (c *checker) entriesOf(s *session) {
 	_ = s.held == held || c.broken(5, "session %d counts %d keys that it holds, and lists %d", s.id, s.held, held)
 	_ = len(s.requests) == requests || c.broken(5, "session %d lists %d requests, %d are found by number", s.id,
 		requests, len(s.requests))
-	_ = int(s.room) >= requests && int(s.room) <= max(keptRequests, 8*requests) ||
+	_ = int(s.room) >= requests && int(s.room) <= max(keptRequests, roomFactor*requests) ||
 		c.broken(5, "session %d has room for %d requests, and lists %d", s.id, s.room, requests)
 	c.seen.Entries += int(n)
 }

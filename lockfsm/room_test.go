@@ -53,3 +53,17 @@ func TestKeptRequestsAtTheirBound(t *testing.T) {
 		return int(s.room) == n
 	})
 }
+
+func TestRoomFactorAtItsBound(t *testing.T) {
+	limits.AtMost(t, "roomFactor", roomFactor, func(n int) bool {
+		const left = 2 * keptRequests / roomFactor // more would be kept at any time
+		s := &session{requests: map[Number]*entry{}}
+		for i := range n * left {
+			s.find(&entry{number: Number(i + 1)})
+		}
+		for i := range n*left - left {
+			s.lose(Number(i + 1))
+		}
+		return int(s.room) == n*left
+	})
+}

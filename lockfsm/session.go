@@ -29,8 +29,10 @@ type session struct {
 	prev, after *session
 }
 
-// keptRequests is the number of requests for which a session keeps room at any time.
-const keptRequests = 128
+// A session keeps room for keptRequests at any time, and for roomFactor times its requests. With a
+// small factor the map of a crowd, which gives up many requests before it makes new ones, would
+// grow again and again.
+const keptRequests, roomFactor = 128, 32
 
 // sessionSearches are the unsearched requests of one session.
 type sessionSearches struct {
@@ -72,7 +74,7 @@ func (s *session) find(e *entry) {
 // budget counts.
 func (s *session) lose(n Number) {
 	delete(s.requests, n)
-	if s.room <= keptRequests || uint64(len(s.requests))*8 > uint64(s.room) {
+	if s.room <= keptRequests || uint64(len(s.requests))*roomFactor >= uint64(s.room) {
 		return
 	}
 	smaller := make(map[Number]*entry, len(s.requests))

@@ -126,12 +126,12 @@ func Likely(before, length int) int { return max(length, before-before/8) }
 // alwaysKept is the largest capacity that Emptied keeps at any time.
 const alwaysKept = 1024
 
-// Emptied clears a slice and returns it for reuse. It returns nil for a large slice if recent turns
-// needed less than an eighth of it, so that a burst does not pin memory. likely predicts the length
-// that a turn needs.
+// Emptied clears a slice and returns it for reuse. It returns nil for a large slice if the last
+// hundred turns or so needed less than an eighth of it, so that a burst does not pin memory, and a
+// crowd whose large turns are apart reuses it. likely predicts the length that a turn needs.
 func Emptied[T any](s []T, likely *int) []T {
 	clear(s)
-	*likely = Likely(*likely, len(s))
+	*likely = max(len(s), *likely-*likely/64)
 	if cap(s) > max(alwaysKept, 8**likely) {
 		return nil
 	}

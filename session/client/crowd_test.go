@@ -42,11 +42,11 @@ func TestACrowdReusesItsOutcomes(t *testing.T) {
 	if len(slices) > 2 {
 		t.Errorf("8 turns of %d grants have used %d slices, want 2", crowd, len(slices))
 	}
-	for range 64 {
+	for range 256 {
 		b.turn()
 	}
 	if n := max(cap(b.core.told), cap(b.core.outcomes)); n > alwaysKept {
-		t.Errorf("a slice of %d outcomes is kept after 64 turns without one", n)
+		t.Errorf("a slice of %d outcomes is kept after 256 turns without one", n)
 	}
 }
 
