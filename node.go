@@ -503,13 +503,12 @@ type unsettled struct {
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
 // past its grace. The first call also waits, for at most 90 s, until no change of the voters is due
 // or in progress. So a rolling deployment that waits for Ready cannot stop instances faster than
-// the group replaces voters. Ready waits for a lost voter until it has
-// returned, or was replaced or removed: about a second in memory, 5 s if it is cut off, and up to a
-// minute with directories ([Config.Dir]). With directories, Ready does not wait if no instance runs
-// that could replace the voter, for example after the failure of a whole site. If an instance has
-// come back without its directory, the wait has no limit but ctx, since the next loss would end the
-// group. Ready also warms up: the first request after it opens no session and searches for no
-// leader.
+// the group replaces voters. Ready waits for a lost voter until it has returned, or was replaced or
+// removed: about a second in memory, 5 s if it is cut off, and up to a minute with directories
+// ([Config.Dir]). With directories, Ready does not wait if no instance runs that could replace the
+// voter, for example after the failure of a whole site. If an instance has come back without its
+// directory, the wait has no limit but ctx, since the next loss would end the group. Ready also
+// warms up: the first request after it opens no session and searches for no leader.
 //
 // If ctx ends before that, Ready returns an error that wraps the context's error and names what is
 // missing. It returns the error of Node.Err if the node has failed, and ErrLeaving if the node has
