@@ -52,6 +52,20 @@ func budget(ctx context.Context, o options, progress, out io.Writer) error {
 	return nil
 }
 
+// openTraced opens three new members, and says in the trace which goroutines belong to each of them.
+func openTraced(ctx context.Context, p Peer, dir string) (Cluster, []Member, error) {
+	list := make([]Member, membersOf)
+	traced := p
+	traced.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
+		trace.Log(ctx, sayMember, strconv.Itoa(i)) // all goroutines of the member descend from this one
+		m, err := p.Member(ctx, dir, addresses, i)
+		list[i] = m
+		return m, err
+	}
+	cluster, err := openMembers(ctx, traced, dir)
+	return cluster, list, err
+}
+
 // spend takes and releases a lock so many times on an instance that does not lead, after as many
 // pairs to warm up, and traces all.
 func spend(ctx context.Context, p Peer, dir string, pairs int) (s spent, err error) {
@@ -63,15 +77,7 @@ func spend(ctx context.Context, p Peer, dir string, pairs int) (s spent, err err
 	}
 	stop := sync.OnceFunc(trace.Stop)
 	defer stop()
-	list := make([]Member, membersOf)
-	traced := p
-	traced.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
-		trace.Log(ctx, sayMember, strconv.Itoa(i)) // all goroutines of the member descend from this one
-		m, err := p.Member(ctx, dir, addresses, i)
-		list[i] = m
-		return m, err
-	}
-	cluster, err := openMembers(ctx, traced, dir)
+	cluster, list, err := openTraced(ctx, p, dir)
 	if err != nil {
 		return s, err
 	}

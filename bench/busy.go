@@ -23,15 +23,15 @@ import (
 const sayWindow = "bench-window"
 
 const (
-	busyShown = 0.01 // of a core: a goroutine that ran less has no row
+	busyShown = 0.01 // of the time: a goroutine that ran less has no row
 	maxBusy   = 30   // rows of goroutines
-	// saturated is the share of a core from which on a goroutine is named as the limit. Processors
+	// saturated is the share of the time from which on a goroutine is named as the limit. Processors
 	// are the limit if goroutines use this share of all of them.
 	saturated, processorsBusy = 0.5, 0.8
 )
 
-// crowdBudget prints, for each chosen mortise, the share of a core that each goroutine of the three
-// instances uses under o.callers callers, the busiest first, and one last line that names the
+// crowdBudget prints, for each chosen mortise, the share of the time for which each goroutine of the
+// three instances runs under o.callers callers, the busiest first, and one last line that names the
 // limit. Each caller has a key of its own, and each call is on the next instance, as in the
 // workload parallel1024.
 func crowdBudget(ctx context.Context, o options, progress, out io.Writer) error {
@@ -93,15 +93,7 @@ func crowdBusy(ctx context.Context, p Peer, dir string, callers int, duration ti
 // member, and when the time that counts begins and ends.
 func runCrowd(ctx context.Context, p Peer, dir string, callers int, duration time.Duration) (roles []string,
 	r Result, err error) {
-	list := make([]Member, membersOf)
-	traced := p
-	traced.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
-		rtrace.Log(ctx, sayMember, strconv.Itoa(i)) // all goroutines of the member descend from this one
-		m, err := p.Member(ctx, dir, addresses, i)
-		list[i] = m
-		return m, err
-	}
-	cluster, err := openMembers(ctx, traced, dir)
+	cluster, list, err := openTraced(ctx, p, dir)
 	if err != nil {
 		return nil, r, err
 	}
@@ -237,7 +229,7 @@ func (b *occupancy) share(d time.Duration) float64 { return float64(d) / float64
 func (b *occupancy) write(out io.Writer, name string, callers int) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "## The goroutines of %s under %d callers\n\n%s pairs of Lock and Unlock a second, with the "+
-		"trace, which makes them slower. Shares of one core\nin %v, GOMAXPROCS=%d:\n\n", name, callers, shortNumber(b.rate),
+		"trace, which makes them slower. Shares of the time\nof %v, GOMAXPROCS=%d:\n\n", name, callers, shortNumber(b.rate),
 		b.window.Round(time.Millisecond), b.processors)
 	var rows [][]string
 	var others busyRow
@@ -265,8 +257,8 @@ func (b *occupancy) verdict() string {
 	use := fmt.Sprintf("GOMAXPROCS=%d, %.1f cores in use, %.1f by other processes", b.processors, b.cores, b.others)
 	if len(b.goroutines) > 0 {
 		if first := b.goroutines[0]; b.share(first.ran) > saturated {
-			return fmt.Sprintf("the busiest is %s of the %s with %s of a core (%s)", first.name, first.role,
-				percent(b.share(first.ran)), use)
+			return fmt.Sprintf("the busiest is %s of the %s: it runs for %s of the time, for %s in system calls, which may "+
+				"wait for the disk (%s)", first.name, first.role, percent(b.share(first.ran)), percent(b.share(first.called)), use)
 		}
 	}
 	if b.cores+b.others >= processorsBusy*float64(b.processors) {

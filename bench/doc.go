@@ -24,7 +24,7 @@
 //
 //	go run . -budget -callers N [-peers NAME,...] [-time DURATION]
 //
-// prints the share of one core for which each goroutine of the three instances runs under N
+// prints the share of the time for which each goroutine of the three instances runs under N
 // callers, the busiest first, and names the limit (busy.go).
 //
 // # How it measures

@@ -28,7 +28,7 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		before := heap()
 		during := max(5*time.Second, r.Duration)
 		if n == 1 {
-			during *= 2 // so little varies more
+			during *= 2 // the figure is small, so it varies more
 		}
 		own := used(syscall.RUSAGE_SELF)
 		time.Sleep(during)

@@ -126,7 +126,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.named, "named", "the program given", "how the comparison names the other program")
 	flags.BoolVar(&o.budget, "budget", false, "print what wakes up, calls the system and runs for one lock, hop by hop")
 	flags.IntVar(&o.callers, "callers", 0,
-		"with -budget: run so many callers instead of one, print the share of a core that each goroutine uses, and "+
+		"with -budget: run so many callers instead of one, print the share of the time for which each goroutine runs, and "+
 			"name the busiest")
 	flags.StringVar(&o.dir, "dir", "",
 		"where the peers' directories go; a disk, if the durable figures shall mean something; default: the "+

@@ -105,7 +105,7 @@ func (r *locksReader) terms(e *entry) {
 	}
 	known := e.session.requests[e.number]
 	if known == nil {
-		e.session.find(e)
+		e.session.index(e)
 	} else if flags&entrySeveralFlag == 0 {
 		r.fail("entry")
 	}
@@ -239,7 +239,7 @@ func (r *locksReader) join() {
 			r.fail("request of several locks")
 			return
 		}
-		first.session.find(first)
+		first.session.index(first)
 	}
 }
 

@@ -45,10 +45,10 @@ func TestKeptRequestsAtTheirBound(t *testing.T) {
 	limits.AtMost(t, "keptRequests", keptRequests, func(n int) bool {
 		s := &session{requests: map[Number]*entry{}}
 		for i := range n {
-			s.find(&entry{number: Number(i + 1)})
+			s.index(&entry{number: Number(i + 1)})
 		}
 		for i := range n {
-			s.lose(Number(i + 1))
+			s.unindex(Number(i + 1))
 		}
 		return int(s.room) == n
 	})
@@ -59,10 +59,10 @@ func TestRoomFactorAtItsBound(t *testing.T) {
 		const left = 2 * keptRequests / roomFactor // more would be kept at any time
 		s := &session{requests: map[Number]*entry{}}
 		for i := range n * left {
-			s.find(&entry{number: Number(i + 1)})
+			s.index(&entry{number: Number(i + 1)})
 		}
 		for i := range n*left - left {
-			s.lose(Number(i + 1))
+			s.unindex(Number(i + 1))
 		}
 		return int(s.room) == n*left
 	})

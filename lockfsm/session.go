@@ -50,7 +50,7 @@ func (s *session) info() SessionInfo {
 }
 
 func (s *session) join(e *entry) {
-	s.find(e)
+	s.index(e)
 	s.append(e)
 	s.own(e)
 	e.connect(1)
@@ -60,19 +60,19 @@ func (s *session) leave(e *entry) {
 	e.connect(-1)
 	s.unlink(e)
 	s.disown(e)
-	s.lose(e.number)
+	s.unindex(e.number)
 }
 
-// find makes a request be found by its number.
-func (s *session) find(e *entry) {
+// index enters a request into the map by number.
+func (s *session) index(e *entry) {
 	s.requests[e.number] = e
 	s.room = max(s.room, uint32(len(s.requests)))
 }
 
-// lose makes no request be found by the number n. A map never shrinks, so a map with far more room
+// unindex deletes a request from the map by number. A map never shrinks, so a map with far more room
 // than requests is replaced. Otherwise each session that once had many would pin memory that no
 // budget counts.
-func (s *session) lose(n Number) {
+func (s *session) unindex(n Number) {
 	delete(s.requests, n)
 	if s.room <= keptRequests || uint64(len(s.requests))*roomFactor >= uint64(s.room) {
 		return

@@ -74,11 +74,13 @@ func TestALeaderThatIsCutOffConfirmsNoRead(t *testing.T) {
 		r.turn()
 	}
 	c.drain()
-	ticks := 0
-	for ; c.leader() == old; ticks++ {
+	ticks, next := 0, c.leader()
+	for ; next == old || next == nil; next = c.leader() {
+		if ticks++; ticks > 100 {
+			t.Fatal("no other replica leads")
+		}
 		c.pass(1)
 	}
-	next := c.leader()
 	before := c.check.last
 	next.propose()
 	next.turn()
