@@ -52,7 +52,8 @@ func budget(ctx context.Context, o options, progress, out io.Writer) error {
 	return nil
 }
 
-// openTraced opens three new members, and says in the trace which goroutines belong to each of them.
+// openTraced opens three new members, and says in the trace which goroutines belong to each of
+// them.
 func openTraced(ctx context.Context, p Peer, dir string) (Cluster, []Member, error) {
 	list := make([]Member, membersOf)
 	traced := p

@@ -30,9 +30,9 @@ const (
 	saturated, processorsBusy = 0.5, 0.8
 )
 
-// crowdBudget prints, for each chosen mortise, the share of the time for which each goroutine of the
-// three instances runs under o.callers callers, the busiest first, and one last line that names the
-// limit. Each caller has a key of its own, and each call is on the next instance, as in the
+// crowdBudget prints, for each chosen mortise, the share of the time for which each goroutine of
+// the three instances runs under o.callers callers, the busiest first, and one last line that names
+// the limit. Each caller has a key of its own, and each call is on the next instance, as in the
 // workload parallel1024.
 func crowdBudget(ctx context.Context, o options, progress, out io.Writer) error {
 	dir, err := os.MkdirTemp(o.dir, "mortise-bench-")

@@ -69,9 +69,9 @@ func (s *session) index(e *entry) {
 	s.room = max(s.room, uint32(len(s.requests)))
 }
 
-// unindex deletes a request from the map by number. A map never shrinks, so a map with far more room
-// than requests is replaced. Otherwise each session that once had many would pin memory that no
-// budget counts.
+// unindex deletes a request from the map by number. A map never shrinks, so a map with far more
+// room than requests is replaced. Otherwise each session that once had many would pin memory that
+// no budget counts.
 func (s *session) unindex(n Number) {
 	delete(s.requests, n)
 	if s.room <= keptRequests || uint64(len(s.requests))*roomFactor >= uint64(s.room) {
