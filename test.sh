@@ -8,9 +8,9 @@
 #   -long  run every test with the race detector, more seeds, every planted bug and all of
 #          scripts/proctest; this takes more than two hours, and CI does it every night
 #
-# Two steps run at a time, and later three. It prints each step when it has ended, with the times
-# at which it began and ended and the seconds of processors that it took. A step whose programs are
-# not installed is skipped with a message.
+# Three steps run at a time. It prints each step when it has ended, with the times at which it began
+# and ended and the seconds of processors that it took. A step whose programs are not installed is
+# skipped with a message.
 #
 # A test says itself that it is slow (internal/lab/slow). At a merge go test gets -short.
 set -euo pipefail
@@ -36,7 +36,7 @@ work=$(mktemp -d)
 trap quit EXIT
 trap 'exit 130' INT TERM
 
-lanes=2 at=0 shown=0
+lanes=3 at=0 shown=0
 names=() began=() ended=() pids=()
 # quit ends the steps that still run, and prints the end of what they have printed.
 quit() {
@@ -49,7 +49,7 @@ quit() {
   rm -rf "$work"
 }
 clock() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
-# step begins a step when less than two run; its arguments: a name and the command.
+# step begins a step when less than three run; its arguments: a name and the command.
 step() {
   while [ "${#pids[@]}" -ge "$lanes" ]; do finish; done
   at=$((at + 1))
@@ -96,12 +96,13 @@ show() { # its argument: the number of a step that has ended
     "$(clock "${ended[$1]}")" "$(seconds "$work/$1.time")" "${names[$1]}" >&2
   cat "$work/$1.out" >&2
 }
-# tests runs go test; its arguments: flags, --, and packages. At a merge a test that has failed has
-# a second chance: if it passes five times by itself, on the machine as busy as before, the step
-# goes on, and the end of the run names the test as flaky, which is a bug to mend. There is no
-# second chance with -long, after a data race, a panic, or a violation that a judge has found, nor
-# if anything but a named test has failed.
+# tests runs go test, at a low priority, because a step beside it may measure times; its arguments:
+# flags, --, and packages. At a merge a test that has failed has a second chance: if it passes five
+# times by itself, on the machine as busy as before, the step goes on, and the end of the run names
+# the test as flaky, which is a bug to mend. There is no second chance with -long, after a data
+# race, a panic, or a violation that a judge has found, nor if anything but a named test has failed.
 tests() {
+  renice -n 10 -p "$BASHPID" >/dev/null
   local flags=() out code=0 flaky package name again
   while [ "$1" != -- ]; do flags+=("$1"); shift; done
   shift
@@ -197,9 +198,9 @@ if $long; then
   attack=(-t 5m) heavy=(-race)
 else
   # The tests of the simulation run its seeds 1 to 10.
-  short=(-short) model=(-quick) seeds=(-s 11 -n 8) births=(-n 150) nodes=(-n 60)
+  short=(-short) model=(-quick) seeds=(-s 11 -n 8) births=(-n 120) nodes=(-n 40)
   bugs=(-some -passed) real=(-part) attack=(-t 10s -quiet 4s) heavy=()
-  left 'run without the race detector at a merge, as three quarters of internal/lab/e2e' "$unraced"
+  left 'run without the race detector at a merge, as seven eighths of internal/lab/e2e' "$unraced"
   left 'run only with -long' "$(slow Nightly)"
 fi
 
@@ -219,6 +220,8 @@ step "all else, vetted and under the race detector" \
   tests -race -vet=all "${short[@]}" -p=2 -cpu=1 -count=1 -timeout=60m -- $raced
 step "whole nodes in one process, without the race detector" \
   tests -vet=off "${short[@]}" -cpu=1 -count=1 -timeout=30m -- $longest
+# It begins early because it mostly waits, on all machines alike.
+step "real processes, each on its own machine" scripts/proctest "${real[@]}"
 # Four run at a time, because the tests of programs and pages mostly wait.
 step "cores, programs and pages, vetted" \
   tests -vet=all "${short[@]}" -p=4 -count=1 -timeout=30m -- $plain
@@ -231,7 +234,6 @@ nightly "planted bugs: the simulation must notice them" scripts/planted -layers 
   no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters \
   leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted \
   one-of-several-is-enough deadlock-not-seen claim-without-upper-bound
-step "real processes, each on its own machine" scripts/proctest "${real[@]}"
 step "simulated clusters" nice scripts/sim "${seeds[@]}"
 nightly "rare paths of the shells: campaigns must reach them" nice scripts/sometimes
 nightly "whole nodes with faults and all Hooks" env MORTISE_FLEETS=hooks \
@@ -246,7 +248,6 @@ nightly "the trace points of raft" env MORTISE_SEEDS=20 \
 # steps beside it.
 step "a process with the secret attacks three others" \
   scripts/attack "${attack[@]}" -p99 10s -rate 0.05 -terms 20
-lanes=3 # the rest mostly waits
 step "everything that users install, from an empty module" scripts/publish-check "${real[@]}"
 step "vet, for another system" systems windows
 nightly "vet, on macOS" systems darwin

@@ -10,12 +10,14 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/election"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/tick"
 )
 
 // TestBrowserShowsTheStates loads the page in a real browser in ten states. It makes the pictures
 // of docs/OPERATION.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
+	slow.Nightly(t)
 	t.Parallel()
 	c := chromium.Open(t)
 	c.Screen(1200, 900, false)

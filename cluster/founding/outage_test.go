@@ -60,7 +60,7 @@ func TestOutageTakesNothing(t *testing.T) {
 func TestLossIsRepaired(t *testing.T) {
 	for i, how := range []string{"founders", "replicas"} {
 		for mix := range ends * ends * ends {
-			if testing.Short() && mix%3 != i {
+			if testing.Short() && mix%6 != i {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d%d%d", how, mix%ends, mix/ends%ends, mix/ends/ends), func(t *testing.T) {

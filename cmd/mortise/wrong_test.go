@@ -430,10 +430,10 @@ func (r *wrongRig) judge() {
 }
 
 // Each wrong setting alone: each view of each instance names the culprit, and the printed step ends
-// the trouble. At a merge every second setting.
+// the trouble. At a merge every fourth setting.
 func TestEachWrongSettingIsNamedEverywhere(t *testing.T) {
 	for i, w := range wrongSettings() {
-		if testing.Short() && i%2 > 0 {
+		if testing.Short() && i%4 > 0 {
 			continue
 		}
 		t.Run(w.issue+", "+w.field, func(t *testing.T) {
@@ -603,7 +603,7 @@ func TestAFounderThatKeptItsDirectoryNamesTheOthers(t *testing.T) {
 
 // All pairs of wrong settings: no view blames a setting that is right, each view of each instance
 // names one of the two culprits, and doctor's steps, carried out one after the other, end the
-// trouble. At a merge it takes every fifth pair.
+// trouble. At a merge it takes every tenth pair.
 func TestPairsOfWrongSettingsAreNamed(t *testing.T) {
 	all, pairs := wrongSettings(), 0
 	for i, a := range all {
@@ -611,7 +611,7 @@ func TestPairsOfWrongSettingsAreNamed(t *testing.T) {
 			if a.at == b.at && a.field == b.field {
 				continue
 			}
-			if pairs++; testing.Short() && pairs%5 != 0 {
+			if pairs++; testing.Short() && pairs%10 != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s of n%d, %s of n%d", a.field, a.at+1, b.field, b.at+1), func(t *testing.T) {

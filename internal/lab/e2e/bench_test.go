@@ -204,7 +204,7 @@ func TestAllocationsOfAPair(t *testing.T) {
 	for _, run := range []struct {
 		callers, pairs int
 		most           float64
-	}{{1, 2_000, 580}, {64, 50_000, 27}, {1024, 200_000, 8}} {
+	}{{1, 2_000, 580}, {64, 25_000, 27}, {1024, 100_000, 8}} {
 		runPairs(t, nodes, run.callers, 10*run.callers) // fills the pools of reused objects
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

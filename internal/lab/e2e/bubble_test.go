@@ -35,12 +35,12 @@ type fleet struct {
 	variety variety
 }
 
-// bubble runs a test in fake time. At a merge a quarter of these tests run with the race detector,
-// and all of them without it. A goroutine that is left at the end fails the test. If f skips
-// the test, nothing after the bubble runs.
+// bubble runs a test in fake time. At a merge one of eight such tests runs with the race detector,
+// and all of them without it. A goroutine that is left at the end fails the test. If f skips the
+// test, nothing after the bubble runs.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	slow.Quarter(t)
+	slow.Eighth(t)
 	skipped := false
 	synctest.Test(t, func(t *testing.T) {
 		defer func() { skipped = t.Skipped() }()

@@ -270,7 +270,7 @@ func TestAllDisksBroken(t *testing.T) {
 						d.broken.Store(false)
 						d.delay.Store(0)
 					}
-					time.Sleep(5 * time.Minute) // the hung calls have returned
+					time.Sleep(2 * time.Minute) // the hung calls have returned
 				})
 			})
 		}

@@ -30,7 +30,7 @@ type flood struct {
 // members must be granted their requests in time, and must keep their sessions and locks.
 func TestFloodOfValidCalls(t *testing.T) {
 	slow.UnderRace(t)
-	for _, who := range []string{"leader", "follower"} {
+	for _, who := range slow.Sized([]string{"leader"}, []string{"leader", "follower"}) {
 		t.Run(who, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := newFleet(t)

@@ -60,6 +60,9 @@ func TestHostileProbes(t *testing.T) {
 		"another ID without a signature":  imposter(nodeidtest.Key(77), false),
 		"another ID with a bad signature": imposter(nodeidtest.Key(77), true),
 	} {
+		if testing.Short() && len(name)%2 > 0 { // at a merge three of the seven
+			continue
+		}
 		took := replacedAfter(t, name, func(a *assault, conn net.Conn) {
 			if answer == nil {
 				_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")

@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/lab/attack"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/transport"
@@ -37,9 +38,11 @@ type assault struct {
 // linkLatency makes the latency of locks in fake time greater than zero.
 const linkLatency = time.Millisecond
 
-// everySecurity returns all kinds of security. With TLS and TLSFiles all instances share one
-// certificate.
-func everySecurity() []string { return []string{"plain", "secret", "TLS", "TLSFiles"} }
+// everySecurity returns all kinds of security, and half of them at a merge. With TLS and TLSFiles
+// all instances share one certificate.
+func everySecurity() []string {
+	return slow.Sized([]string{"secret", "TLS"}, []string{"plain", "secret", "TLS", "TLSFiles"})
+}
 
 func assaulted(t *testing.T, kinds []string, test func(a *assault)) {
 	modes := map[string]func(*testing.T) func(*mortise.Config){

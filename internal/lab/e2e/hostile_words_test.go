@@ -141,9 +141,10 @@ func TestHostileGossip(t *testing.T) {
 		defer h.Close()
 		members := a.gossipMembers(h)
 		group := a.nodes[0].Replica().Group
-		a.unmoved(time.Minute, func() {
+		seconds := slow.Sized(20, 60)
+		a.unmoved(time.Duration(seconds)*time.Second, func() {
 			rival := attack.Member{Name: "0123456789abcdef01234567", IP: []byte{10, 0, 0, 66}, Port: 7947}
-			for round := range uint32(60) {
+			for round := range uint32(seconds) {
 				// This member remains in the lists, because a new packet arrives before it counts
 				// as dead.
 				for at, n := range a.nodes {

@@ -23,7 +23,7 @@ const (
 // loses packets. Raft messages are sent on two connections, and voters are already connected. At 20
 // % loss the medians are 1.1 s (killed) and 1.6 s (cut off).
 func TestALeaderEndsOnALossyNetwork(t *testing.T) {
-	slow.UnderRace(t)
+	slow.Nightly(t)
 	for _, c := range []struct {
 		loss           float64
 		killed, cutOff time.Duration // limits of the medians
@@ -32,14 +32,8 @@ func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 		{0.05, 800 * time.Millisecond, 1400 * time.Millisecond},
 		{0.2, 2000 * time.Millisecond, 2400 * time.Millisecond},
 	} {
-		if testing.Short() && c.loss < 0.1 {
-			continue
-		}
 		t.Run(fmt.Sprintf("%v%% lost", 100*c.loss), func(t *testing.T) {
-			rounds := 21
-			if testing.Short() { // a median of few rounds varies by half
-				rounds, c.killed, c.cutOff = 7, c.killed*3/2, c.cutOff*3/2
-			}
+			const rounds = 21
 			var killed, cutOff []time.Duration
 			for i := range uint64(rounds) {
 				bubble(t, func(t *testing.T) { killed = append(killed, lossyOutage(t, c.loss, i, (*fleet).crash)) })

@@ -17,12 +17,12 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
 		first, second := f.follower(), f.leader()
-		l := f.acquire(first, mortise.Request{Key: "order/42", LockDelay: 10 * time.Minute, Value: "saga 7"})
+		l := f.acquire(first, mortise.Request{Key: "order/42", LockDelay: 2 * time.Minute, Value: "saga 7"})
 		waiting := f.later(second, mortise.Request{Key: "order/42"})
 		f.crash(first)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(time.Minute)
 		f.crash(second)
-		time.Sleep(5 * time.Minute) // a new leader starts the LockDelay again
+		time.Sleep(time.Minute) // a new leader starts the LockDelay again
 		third := f.follower()
 		info := f.peek(third, "order/42")
 		if info.Held != 1 || !info.Queue[0].Expired || info.Queue[0].Value != "saga 7" ||
@@ -123,7 +123,7 @@ func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
 		victim, other := f.follower(), f.leader()
-		delays := map[string]time.Duration{"short": 5 * time.Second, "again": 5 * time.Second, "long": 10 * time.Minute,
+		delays := map[string]time.Duration{"short": 5 * time.Second, "again": 5 * time.Second, "long": 2 * time.Minute,
 			"taken up": time.Minute}
 		tokens := map[string]mortise.Token{}
 		for key, d := range delays {

@@ -553,7 +553,7 @@ func TestADerivedSecretEndsInTime(t *testing.T) {
 	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
-		c, err := capability.Build("cron-host", time.Now().Add(10*time.Minute), "lock a/*")
+		c, err := capability.Build("cron-host", time.Now().Add(2*time.Minute), "lock a/*")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/cryptotest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // runs returns how many runs a test has. At a merge scripts/sim runs the same seeds, and more.
@@ -113,11 +115,7 @@ func TestSessionsOfPrograms(t *testing.T) {
 // as a deadlock (see callWatch.refused), and after healing all must be served.
 func TestJobs(t *testing.T) {
 	var all Stats
-	seeds := 4 / slowly
-	if testing.Short() {
-		seeds = 2
-	}
-	for seed := range uint64(max(2, seeds)) {
+	for seed := range uint64(slow.Sized(1, max(2, 4/slowly))) {
 		cryptotest.SetGlobalRandom(t, seed)
 		r := Run(DrawJobs(seed))
 		if r.Fault != "" {
@@ -136,7 +134,7 @@ func TestJobs(t *testing.T) {
 
 // All tests of this package rely on this: two runs of one seed are equal.
 func TestOneSeedIsOneRun(t *testing.T) {
-	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // seed 5 has an insider
+	for _, seed := range []uint64{5, 1, 2}[:slow.Sized(1, max(2, 3/slowly))] { // seed 5 has an insider
 		var hashes [2]uint64
 		for i := range hashes {
 			cfg := Draw(seed)

@@ -21,15 +21,15 @@ func UnderRace(t testing.TB) {
 	}
 }
 
-// Quarter skips three of four tests under the race detector at a merge, chosen by their names. It
+// Eighth skips seven of eight tests under the race detector at a merge, chosen by their names. It
 // is for the helper with which the tests of a package begin, if they run the same code again and
 // again (internal/lab/e2e). At a merge test.sh runs that package also without the race detector.
-func Quarter(t testing.TB) {
+func Eighth(t testing.TB) {
 	t.Helper()
 	name := fnv.New32a()
 	name.Write([]byte(t.Name()))
-	if Race && testing.Short() && name.Sum32()%4 != 0 {
-		t.Skip("with the race detector it runs only every night, as three of four tests of its package")
+	if Race && testing.Short() && name.Sum32()%8 != 0 {
+		t.Skip("with the race detector it runs only every night, as seven of eight tests of its package")
 	}
 }
 
@@ -39,4 +39,13 @@ func Nightly(t testing.TB) {
 	if testing.Short() {
 		t.Skip("it runs only every night")
 	}
+}
+
+// Sized returns the size of a test that is smaller at a merge than at night, for example how many
+// members of a class it tries.
+func Sized[T any](merge, night T) T {
+	if testing.Short() {
+		return merge
+	}
+	return night
 }
