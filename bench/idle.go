@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -27,9 +30,6 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		debug.FreeOSMemory() // otherwise memory of earlier workloads would be returned during the measurement
 		before := heap()
 		during := max(5*time.Second, r.Duration)
-		if n == 1 {
-			during *= 2 // the figure is small, so it varies more
-		}
 		own := used(syscall.RUSAGE_SELF)
 		time.Sleep(during)
 		own = used(syscall.RUSAGE_SELF) - own
@@ -46,20 +46,95 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		result.CPU = time.Duration(float64(used(syscall.RUSAGE_SELF)-cpu-own) / took.Seconds())
 		result.Wire = float64(loopbackBytes()-wire) / took.Seconds()
 		result.Heap = float64(heap()-before) / float64(n)
-		result.Sockets = float64(openSockets()) / float64(n)
+		result.Sockets = float64(openSockets(os.Getpid())) / float64(n) // both ends of each connection
 		return result, nil
 	}
 }
 
-// openSockets returns the number of sockets of this process. Both ends of each connection between
-// instances are in this process.
-func openSockets() (n int) {
-	entries, err := os.ReadDir("/proc/self/fd")
+// idleAlone measures one unused instance in a process of its own, by the clock of the kernel. What
+// that process needs without the instance is subtracted, as in idle.
+func idleAlone(ctx context.Context, r *Run) (Result, error) {
+	m, err := startSelf(ctx, "-alone", r.Peer.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	defer m.kill()
+	pid, during := m.cmd.Process.Pid, max(20*time.Second, r.Duration)
+	ran := func() (time.Duration, error) { // in a second, after it has started whatever it starts
+		time.Sleep(10 * time.Second)
+		before, err := ranFor(pid)
+		if err != nil {
+			return 0, err
+		}
+		began := time.Now()
+		time.Sleep(during)
+		after, err := ranFor(pid)
+		return time.Duration(float64(after-before) / time.Since(began).Seconds()), err
+	}
+	own, err := ran()
+	if err != nil {
+		return Result{}, err
+	}
+	memory, err := m.ask("start")
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Count: 1, Took: during}
+	if result.Heap, err = strconv.ParseFloat(memory, 64); err != nil {
+		return Result{}, err
+	}
+	wire, began := loopbackBytes(), time.Now()
+	if result.CPU, err = ran(); err != nil {
+		return Result{}, err
+	}
+	result.CPU -= own
+	result.Wire = float64(loopbackBytes()-wire) / time.Since(began).Seconds()
+	result.Sockets = float64(openSockets(pid))
+	return result, nil
+}
+
+// serveAlone starts one instance when in has a line, and answers with the bytes of its heap.
+func serveAlone(ctx context.Context, p Peer, in io.Reader, out io.Writer) error {
+	var nodes []*mortise.Node
+	err := answerLines(in, out, func(string) (string, error) {
+		before := heap()
+		started, err := openIdle(ctx, p, 1)
+		nodes = append(nodes, started...)
+		return strconv.FormatInt(heap()-before, 10), err
+	})
+	return errors.Join(err, together(len(nodes), func(i int) error { return nodes[i].Close() }))
+}
+
+// ranFor returns for how long the threads of a process have run. The kernel counts it in
+// nanoseconds, and getrusage counts in its own ticks.
+func ranFor(pid int) (sum time.Duration, err error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("the kernel does not tell for how long process %d has run", pid)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return 0, err
+		}
+		var ns int64
+		if _, err := fmt.Sscan(string(text), &ns); err != nil {
+			return 0, err
+		}
+		sum += time.Duration(ns)
+	}
+	return sum, err
+}
+
+// openSockets returns the number of sockets of a process.
+func openSockets(pid int) (n int) {
+	files := fmt.Sprintf("/proc/%d/fd/", pid)
+	entries, err := os.ReadDir(files)
 	if err != nil {
 		return 0
 	}
 	for _, e := range entries {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+		if to, err := os.Readlink(files + e.Name()); err == nil && strings.HasPrefix(to, "socket:") {
 			n++
 		}
 	}

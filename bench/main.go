@@ -31,8 +31,8 @@ type options struct {
 	budget   bool
 	callers  int
 
-	child, member, crowd, addresses string // set only in processes that this program starts
-	index                           int
+	child, member, alone, crowd, addresses string // set only in processes that this program starts
+	index                                  int
 }
 
 func main() {
@@ -76,6 +76,12 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("there is no peer %q", o.member)
 		}
 		return serveMember(ctx, p, o.dir, strings.Split(o.addresses, ","), o.index, os.Stdin, os.Stdout)
+	case o.alone != "":
+		p, ok := peerNamed(o.alone)
+		if !ok {
+			return fmt.Errorf("there is no peer %q", o.alone)
+		}
+		return serveAlone(ctx, p, os.Stdin, os.Stdout)
 	case o.crowd != "":
 		return serveCrowd(ctx, o.crowd, os.Stdin, os.Stdout)
 	case o.install:
@@ -134,6 +140,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.install, "install", false, "only install what is missing, with apt-get, as root")
 	flags.StringVar(&o.child, "child", "", "used by the benchmark itself")
 	flags.StringVar(&o.member, "member", "", "used by the benchmark itself")
+	flags.StringVar(&o.alone, "alone", "", "used by the benchmark itself")
 	flags.StringVar(&o.crowd, "crowd", "", "used by the benchmark itself")
 	flags.StringVar(&o.addresses, "addresses", "", "used by the benchmark itself")
 	flags.IntVar(&o.index, "index", 0, "used by the benchmark itself")

@@ -64,7 +64,7 @@ func workloads() []Workload {
 		{Name: "waiters", About: "10,000 callers wait for one key, and each gets it once", Run: waiters},
 		{Name: "kill", About: "kill -9 of the process that leads, to the next grant in another", Run: kill,
 			Alone: true, Only: func(p Peer) bool { return p.Member != nil }},
-		{Name: "idle1", About: "an idle instance", Run: idle(1), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "idle1", About: "an idle instance", Run: idleAlone, Alone: true, Fleet: true, Only: isMortise},
 		{Name: "idle10", About: "10 of them, three vote", Run: idle(10), Alone: true, Fleet: true, Only: isMortise},
 		{Name: "idle100", About: "100 of them", Run: idle(100), Alone: true, Fleet: true, Only: isMortise},
 		{Name: "idle1000", About: "1,000 of them", Run: idle(1000), Alone: true, Fleet: true, Only: isMortise},
