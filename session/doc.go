@@ -28,7 +28,9 @@
 // The keeper acknowledges a renewal only if, after its arrival, a quorum has confirmed that this
 // keeper leads, and the keeper has applied every entry that was committed before the confirmation.
 // The session must also exist, be at the epoch of this attachment, and not be marked to expire. A
-// new leader gives every session its full TTL.
+// new leader gives every session its full TTL. The round of a renewal that came with an Attach
+// begins when the Attach is proposed, and the keeper acknowledges the renewal once the Attach is
+// applied, usually in the same frame.
 //
 // The renewals of a client that can send but not receive must not keep its session alive. Such a
 // client could be granted a lock and never receive the grant. So each renewal names the newest

@@ -184,6 +184,12 @@ func (b *bench) send(from nodeid.ID, cmds ...lockfsm.Command) {
 	b.core.Receive(b.now, from, nil, frame)
 }
 
+// attachAndRenew sends an Attach of instance 1 with a renewal in the same frame.
+func (b *bench) attachAndRenew(id lockfsm.SessionID, epoch lockfsm.Epoch, seq uint64) {
+	renewal := session.Renewal{Session: id, Epoch: epoch, Seq: seq, Heard: b.heard[id]}
+	b.core.Receive(b.now, nodeidtest.ID(1), renewal.Append(nil), b.attachCmd(id, epoch).Append(nil))
+}
+
 func (b *bench) renew(from nodeid.ID, id lockfsm.SessionID, epoch lockfsm.Epoch, seq uint64) {
 	b.core.Receive(b.now, from, session.Renewal{Session: id, Epoch: epoch, Seq: seq, Heard: b.heard[id]}.Append(nil),
 		nil)

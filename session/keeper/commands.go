@@ -292,6 +292,10 @@ func (k *Core) Proposed(accepted bool) {
 	for _, p := range k.queue.blob {
 		k.queue.remove(&p)
 		k.peers.touch(p.peer)
+		if accepted && p.pace != nil {
+			p.on.asked = true
+			k.rounds.await(p.on)
+		}
 		if !accepted {
 			if p.pace != nil {
 				k.paces.applied(attachID{p.on.session, p.on.epoch}, 0, k.now)

@@ -101,26 +101,77 @@ func TestSlowRoundIsAskedAgain(t *testing.T) {
 	b.want(nodeidtest.ID(1), "renewed 1")
 }
 
-func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
+// TestRenewalWithAttachIsAcknowledgedWithIt checks that the round of a renewal which was sent with
+// an Attach begins when the Attach is proposed, and that the renewal is acknowledged in the frame
+// of the answer to the Attach, and not before.
+func TestRenewalWithAttachIsAcknowledgedWithIt(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
-	b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 1, Heard: 0}.Append(nil),
-		b.attachCmd(id, 2).Append(nil))
+	b.core.Confirmed(b.now, b.term, 99)
+	b.attachAndRenew(id, 2, 1)
+	b.turn()
+	b.want(nodeidtest.ID(1), "")
+	b.core.Confirmed(b.now, b.term, b.round)
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	if b.round != 0 {
-		t.Error("a round was asked for a renewal whose attachment is not applied")
+		t.Error("a second round was asked for")
 	}
-	b.core.Confirmed(b.now, b.term, 99)
+	b.pass(2 * benchTTL)
+	if !b.alive(id) {
+		t.Fatal("a session has expired whose renewal is confirmed")
+	}
+	b.apply()
 	b.turn()
-	b.want(nodeidtest.ID(1), "")
+	b.want(nodeidtest.ID(1), "attached 2 done, renewed 1")
+	if left := b.core.leases.session(id).deadline.Sub(b.core.elapsed()); left != benchTTL {
+		t.Errorf("the session has %v left", left)
+	}
+	b.attachAndRenew(id, 3, 2)
+	b.turn()
+	round := b.round
+	b.apply()
+	b.turn()
+	b.want(nodeidtest.ID(1), "attached 3 done")
+	b.core.Confirmed(b.now, b.term, round)
+	b.turn()
+	b.want(nodeidtest.ID(1), "renewed 2")
+}
+
+// TestRenewalNeedsARoundSinceItCame checks that the round of another renewal, which began before an
+// Attach came, does not acknowledge the renewal that came with it.
+func TestRenewalNeedsARoundSinceItCame(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	b.renew(nodeidtest.ID(2), two, 1, 1)
+	b.turn()
+	round := b.round
+	b.attachAndRenew(one, 2, 1)
+	b.turn()
+	b.core.Confirmed(b.now, b.term, round)
 	b.apply()
 	b.turn()
 	b.want(nodeidtest.ID(1), "attached 2 done")
 	b.core.Confirmed(b.now, b.term, b.round)
 	b.turn()
 	b.want(nodeidtest.ID(1), "renewed 1")
+}
+
+// TestRefusedAttachIsNotRenewed checks that a confirmed renewal is not acknowledged if its Attach
+// is refused when it is applied, here because the session has ended meanwhile.
+func TestRefusedAttachIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.attachAndRenew(id, 2, 1)
+	b.turn()
+	b.core.Confirmed(b.now, b.term, b.round)
+	b.blob = append(lockfsm.Command{Kind: lockfsm.Expire, Session: id, Term: b.term}.Append(nil), b.blob...)
+	b.apply()
+	b.turn()
+	b.want(nodeidtest.ID(1), "ended 2 no session")
 }
 
 func TestOlderAttachmentIsNotRenewed(t *testing.T) {

@@ -73,13 +73,16 @@ type attachment struct {
 	claim   claim // of its Attach, until that is applied
 	peer    *peerState
 	rights  *capability.Capability // those of the session
+	asked   bool                   // the Attach is proposed
 	live    bool                   // the Attach is applied, so the session has this epoch
 	held    bool                   // its commands wait for the pace of Attach
 	over    bool
 	// waits means that a renewal waits for the next round. flies means that a renewal waits for the
-	// confirmation of its round. Only the newest renewal in each state is kept.
+	// confirmation of its round. Only the newest renewal in each state is kept. A proven renewal is
+	// confirmed, and is acknowledged when the Attach is applied; zero means none.
 	waits, flies    bool
 	waitSeq, flySeq uint64
+	proven          uint64
 	round           uint64
 	inWaiters       bool
 }
@@ -309,7 +312,7 @@ func (t *peers) live(id lockfsm.SessionID) *attachment {
 // renewing reports whether a renewal of the session waits for confirmation.
 func (t *peers) renewing(id lockfsm.SessionID) bool {
 	a := t.attachments[id]
-	return a != nil && (a.waits || a.flies)
+	return a != nil && (a.waits || a.flies || a.proven != 0)
 }
 
 // holdRedirects drops the redirects of this turn.

@@ -53,20 +53,30 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 
 // Confirmed implements [Keeper.Confirmed]. It acknowledges the renewals of that round and of
 // earlier rounds, if their sessions exist, have the epoch of the attachment, and are not expiring.
+// A renewal whose Attach is not applied is acknowledged together with the Attach.
 func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.begin(now)
 	if term != k.role.Term || !k.group.led || round&SearchRound != 0 {
 		return
 	}
 	k.rounds.confirmed(round, func(a *attachment) {
-		s := k.leases.session(a.session)
-		if s == nil || s.epoch != a.epoch || s.expiring {
-			return
+		if a.proven = a.flySeq; a.live {
+			k.acknowledge(a)
 		}
-		s.deadline = k.elapsed().Add(s.ttl)
-		s.tells(a.flySeq, k.elapsed())
-		k.peers.reply(a.peer, &session.Reply{
-			Kind: session.ReplyRenewed, Session: a.session, Epoch: a.epoch, Seq: a.flySeq,
-		})
+	})
+}
+
+// acknowledge answers the proven renewal of a live attachment, if there is one.
+func (k *Core) acknowledge(a *attachment) {
+	seq := a.proven
+	a.proven = 0
+	s := k.leases.session(a.session)
+	if seq == 0 || s == nil || s.epoch != a.epoch || s.expiring {
+		return
+	}
+	s.deadline = k.elapsed().Add(s.ttl)
+	s.tells(seq, k.elapsed())
+	k.peers.reply(a.peer, &session.Reply{
+		Kind: session.ReplyRenewed, Session: a.session, Epoch: a.epoch, Seq: seq,
 	})
 }

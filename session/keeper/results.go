@@ -127,7 +127,6 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 		}
 		k.leases.claims(a.session, a.claim)
 		a.claim = claim{}
-		k.rounds.await(a)
 		if !k.group.graceOver {
 			left := max(k.group.graceEnds().Sub(k.now), time.Millisecond) // zero would mean that the grace is over
 			k.peers.reply(a.peer, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch, TTL: left})
@@ -138,6 +137,9 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 	k.peers.reply(a.peer, &session.Reply{
 		Kind: session.ReplyAttached, Session: r.Session, Epoch: r.Epoch, Code: r.Code, Term: k.role.Term,
 	})
+	if a.live {
+		k.acknowledge(a)
+	}
 }
 
 func (k *Core) appliedAcquire(r *lockfsm.Result) {

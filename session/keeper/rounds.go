@@ -27,9 +27,10 @@ func (r *rounds) next() uint64 {
 }
 
 // await adds an attachment with a renewal to the attachments that wait for the next round. A
-// renewal that was sent with an Attach waits until the Attach is applied.
+// renewal that was sent with an Attach waits until the Attach is proposed. So its round and the
+// entry of the Attach are on their way at the same time.
 func (r *rounds) await(a *attachment) {
-	if a.waits && a.live && !a.inWaiters {
+	if a.waits && a.asked && !a.inWaiters {
 		a.inWaiters = true
 		r.waiters = append(r.waiters, a)
 	}
