@@ -37,7 +37,6 @@ type Hold struct {
 	isWanted bool
 	released bool
 	settled  bool
-	done     chan struct{}
 	rare     *rare // nil until a field of it is set
 }
 
@@ -48,6 +47,7 @@ type rare struct {
 	result  error             // of Release, or of Downgrade before
 	sharers int32             // further callers that wait on slot; some may have stopped waiting
 	parts   *Part             // the newest of a list; see Share
+	done    chan struct{}     // nil until Done is called
 	wanted  chan struct{}     // nil until Wanted is called; closed when another request waits
 	lowered *lowering         // set if a downgrade has begun and was not refused
 	lost    func(Loss, error) // set by OnLoss; not changed while the hold is in use
@@ -366,7 +366,7 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 func (h *Hold) Done() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return opened(&h.done, h.over.Load())
+	return opened(&h.rarely().done, h.over.Load())
 }
 
 // Wanted returns a channel that is closed when another request waits for the lock. The leader

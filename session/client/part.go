@@ -25,8 +25,9 @@ func (h *Hold) Share() (first *Part, until clock.Time, why string, ok bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first = &Part{hold: h, next: h.seldom().parts, done: h.done}
-	h.done, h.rarely().parts = nil, first
+	r := h.rarely()
+	first = &Part{hold: h, next: r.parts, done: r.done}
+	r.done, r.parts = nil, first
 	return first, until, h.req.overdue(), true
 }
 
@@ -74,10 +75,10 @@ func shut(done chan struct{}) {
 
 // shutAll closes the channels of Done when the hold ends or a doubt begins. The caller holds mu.
 func (h *Hold) shutAll() {
-	shut(h.done)
 	if h.rare == nil {
 		return
 	}
+	shut(h.rare.done)
 	for p := h.rare.parts; p != nil; p = p.next {
 		if !p.over {
 			shut(p.done)
@@ -87,8 +88,9 @@ func (h *Hold) shutAll() {
 
 // renewAll makes the next calls of Done return new channels. The caller holds mu.
 func (h *Hold) renewAll() {
-	h.done = nil
-	for p := h.seldom().parts; p != nil; p = p.next {
+	r := h.rarely()
+	r.done = nil
+	for p := r.parts; p != nil; p = p.next {
 		if !p.over {
 			p.done = nil
 		}
