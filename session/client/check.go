@@ -46,10 +46,10 @@ func (c *Core) Check() error {
 		if err := count(e); err != nil {
 			return err
 		}
-		if e.number != 0 || e.req.order <= last || e.freeing {
-			return fmt.Errorf("unsent entry %d with order %d after %d", e.number, e.req.order, last)
+		if e.number != 0 || e.req.order() <= last || e.freeing {
+			return fmt.Errorf("unsent entry %d with order %d after %d", e.number, e.req.order(), last)
 		}
-		last = e.req.order
+		last = e.req.order()
 	}
 	last, size := 0, 0
 	for e := c.sent.head; e != nil; e = e.next {

@@ -53,12 +53,12 @@ func TestAConfirmedHoldIsGoodAgain(t *testing.T) {
 	r := b.doubted(Terms{Grace: benchGrace})
 	b.advance(time.Second)
 	b.turn()
-	n, token := r.entry.number, r.token
+	n, token := r.entry.number, r.token()
 	b.reply(b.to.ID, b.state(n, lockfsm.Granted, token), b.attached(lockfsm.Done), b.renewed())
 	b.turn()
 	b.outcome(r, OutcomeGood, nil)
-	if r.stage != stageHeld || r.token != token || !b.deadline.After(b.now) || b.core.counts.doubts != 0 {
-		t.Fatalf("stage %d, token %d, %d doubts, deadline %v after now", r.stage, r.token, b.core.counts.doubts,
+	if r.stage != stageHeld || r.token() != token || !b.deadline.After(b.now) || b.core.counts.doubts != 0 {
+		t.Fatalf("stage %d, token %d, %d doubts, deadline %v after now", r.stage, r.token(), b.core.counts.doubts,
 			b.deadline.Sub(b.now))
 	}
 	b.core.Release(b.now, r)
@@ -77,19 +77,19 @@ func TestNeitherHalfOfAConfirmationIsEnough(t *testing.T) {
 		lost    bool
 	}{
 		"a statement without a renewal": {func(b *bench, r *Request) []session.Reply {
-			return []session.Reply{b.state(1, lockfsm.Granted, r.token), b.attached(lockfsm.Done)}
+			return []session.Reply{b.state(1, lockfsm.Granted, r.token()), b.attached(lockfsm.Done)}
 		}, false},
 		"a renewal before the end of Attach": {func(b *bench, r *Request) []session.Reply {
-			return []session.Reply{b.state(1, lockfsm.Granted, r.token), b.renewed()}
+			return []session.Reply{b.state(1, lockfsm.Granted, r.token()), b.renewed()}
 		}, false},
 		"a session without the hold": {func(b *bench, _ *Request) []session.Reply {
 			return []session.Reply{b.attached(lockfsm.Done), b.renewed()}
 		}, true},
 		"another token": {func(b *bench, r *Request) []session.Reply {
-			return []session.Reply{b.state(1, lockfsm.Granted, r.token+1), b.attached(lockfsm.Done), b.renewed()}
+			return []session.Reply{b.state(1, lockfsm.Granted, r.token()+1), b.attached(lockfsm.Done), b.renewed()}
 		}, true},
 		"no session": {func(b *bench, r *Request) []session.Reply {
-			return []session.Reply{b.state(1, lockfsm.Granted, r.token), b.attached(lockfsm.NoSession)}
+			return []session.Reply{b.state(1, lockfsm.Granted, r.token()), b.attached(lockfsm.NoSession)}
 		}, true},
 		"a finished hold": {func(b *bench, _ *Request) []session.Reply {
 			return []session.Reply{b.state(1, lockfsm.Finished, 0), b.attached(lockfsm.Done), b.renewed()}
@@ -220,14 +220,14 @@ func TestReleaseInDoubt(t *testing.T) {
 		want    error
 	}{
 		"answered": {func(b *bench, r *Request) []session.Reply {
-			b.reply(b.to.ID, b.state(1, lockfsm.Granted, r.token), b.attached(lockfsm.Done), b.renewed())
+			b.reply(b.to.ID, b.state(1, lockfsm.Granted, r.token()), b.attached(lockfsm.Done), b.renewed())
 			if b.turn(); len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Release {
 				b.t.Fatalf("frame %q", b.frame())
 			}
 			return []session.Reply{b.freed(1)}
 		}, nil},
 		"finished before": {func(b *bench, r *Request) []session.Reply {
-			b.reply(b.to.ID, b.state(1, lockfsm.Granted, r.token), b.attached(lockfsm.Done), b.renewed())
+			b.reply(b.to.ID, b.state(1, lockfsm.Granted, r.token()), b.attached(lockfsm.Done), b.renewed())
 			if b.turn(); len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Release {
 				b.t.Fatalf("frame %q", b.frame())
 			}
@@ -295,7 +295,7 @@ func TestADowngradeGoesOnInDoubt(t *testing.T) {
 	b.core.begin(b.now)
 	b.turn()
 	b.outcome(r, OutcomeInDoubt, nil)
-	b.reply(b.to.ID, b.state(1, lockfsm.Granted, r.token), b.attached(lockfsm.Done), b.renewed())
+	b.reply(b.to.ID, b.state(1, lockfsm.Granted, r.token()), b.attached(lockfsm.Done), b.renewed())
 	b.turn()
 	if len(b.commands) != 1 || !slices.Equal(b.commands[0].Modes, toReader()) {
 		t.Fatalf("it sends %+v", b.commands)

@@ -34,7 +34,7 @@ func TestDowngradeIsSentUntilItIsAnswered(t *testing.T) {
 	b.want("")
 	b.core.Down(b.now, b.to.ID) // the answer is lost with the leader
 	b.turn()
-	b.reply(b.to.ID, b.state(n, lockfsm.Granted, r.token), b.attached(lockfsm.Done), b.renewed())
+	b.reply(b.to.ID, b.state(n, lockfsm.Granted, r.token()), b.attached(lockfsm.Done), b.renewed())
 	b.turn()
 	if len(b.commands) != 1 || !slices.Equal(b.commands[0].Modes, toReader()) {
 		t.Fatalf("after a new attachment it sends %+v", b.commands)

@@ -22,11 +22,17 @@ type Request struct {
 	Terms  *Terms // nil means an exclusive lock of one key
 	Caller any    // not used by the core
 
-	token lockfsm.Token
+	mark  uint64 // see token and order
 	entry *entry // sent or to be sent; nil after the request's end
-	order uint64 // the request's place among the calls of this client
 	first entry  // saves an allocation
 }
+
+// token returns the token of the grant, also after the end of the hold. It must not be called
+// before the grant.
+func (r *Request) token() lockfsm.Token { return lockfsm.Token(r.mark) }
+
+// order returns the place of a request that is not granted among the calls of this client.
+func (r *Request) order() uint64 { return r.mark }
 
 // tryWithout is how long a request with Try waits for a leader, or for the answer of a stay.
 const tryWithout = 2 * time.Second
@@ -72,7 +78,7 @@ func (t *Terms) UpgradedToken() lockfsm.Token {
 	if !t.Upgrades {
 		return 0
 	}
-	return t.Under.token
+	return t.Under.token()
 }
 
 // limited is a heap of requests, ordered by the time at which their holds end or are checked for
@@ -376,7 +382,7 @@ func (l *entryList) pushBack(e *entry) {
 
 func (l *entryList) insert(e *entry) {
 	at := l.head
-	for at != nil && at.req.order < e.req.order {
+	for at != nil && at.req.order() < e.req.order() {
 		at = at.next
 	}
 	if at == nil {
@@ -413,7 +419,7 @@ func (l *entryList) merge(entries []*entry) {
 	old := l.head
 	*l = entryList{}
 	for _, e := range entries {
-		for old != nil && old.req.order < e.req.order {
+		for old != nil && old.req.order() < e.req.order() {
 			next := old.next
 			l.pushBack(old)
 			old = next

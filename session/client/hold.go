@@ -100,7 +100,7 @@ func (h *Hold) Token() lockfsm.Token {
 	case h.pass != nil:
 		return h.pass.Token()
 	case h.req != nil:
-		return h.req.token
+		return h.req.token()
 	}
 	return 0
 }

@@ -69,7 +69,7 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	}
 	b.turn()
 	b.quiet()
-	if b.core.phase != Attaching || h.token == 5 {
+	if b.core.phase != Attaching || h.token() == 5 {
 		t.Errorf("phase %v", b.core.phase)
 	}
 	b.advance(benchTTL * time.Duration(2))

@@ -35,7 +35,7 @@ func (i *idleHolds) add(r *Request) {
 	if i.all == nil {
 		i.all = map[*idle]IdleHold{}
 	}
-	i.all[r.idle()] = IdleHold{Key: g.Key, Token: r.token, Longest: r.Terms.Idle}
+	i.all[r.idle()] = IdleHold{Key: g.Key, Token: r.token(), Longest: r.Terms.Idle}
 }
 
 func (i *idleHolds) remove(r *Request) {

@@ -68,7 +68,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 		c.fail(r, ErrNoLeader)
 	default:
 		c.order++
-		r.order = c.order
+		r.mark = c.order
 		r.first = entry{req: r}
 		r.entry = &r.first
 		c.unsent.pushBack(r.entry)
@@ -198,7 +198,7 @@ func (c *Core) leave(r *Request) {
 func (c *Core) fail(r *Request, err error) {
 	c.leave(r)
 	r.unlink()
-	r.stage, r.entry = stageOver, nil
+	r.stage, r.entry, r.mark = stageOver, nil, 0
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
 }
 
@@ -265,7 +265,7 @@ func (c *Core) grant(now clock.Time, e *entry, reply *session.Reply) {
 		return
 	}
 	c.leave(r)
-	r.stage, r.token = stageHeld, token
+	r.stage, r.mark = stageHeld, uint64(token)
 	if r.Terms != nil && r.Terms.Resume != 0 {
 		r.Terms.granted = reply.Grant
 	}
@@ -511,7 +511,7 @@ func (c *Core) forgetSession(releasing error, end SessionEnd) {
 }
 
 func (c *Core) askAgain(again []*entry) {
-	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.req.order, b.req.order) })
+	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.req.order(), b.req.order()) })
 	c.unsent.merge(again)
 }
 

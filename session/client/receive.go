@@ -213,7 +213,7 @@ func (c *Core) stateGranted(now clock.Time, e *entry, r *session.Reply) {
 	case e.freeing: // the grant was sent before the release arrived
 	case e.req.stage == stageWaiting:
 		c.grant(now, e, r)
-	case e.req.token != r.Token: // must not happen; the caller's token is no longer valid
+	case e.req.token() != r.Token: // must not happen; the caller's token is no longer valid
 		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)
@@ -325,7 +325,7 @@ func (c *Core) endedBy(r *session.Reply, by forcedHold) {
 
 // loseUnnamed ends a hold that the group no longer has.
 func (c *Core) loseUnnamed(r *Request) {
-	if by, forced := c.forced[r.token]; forced {
+	if by, forced := c.forced[r.token()]; forced {
 		c.loseBy(r, by.err, by.why)
 		return
 	}

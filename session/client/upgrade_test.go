@@ -172,7 +172,7 @@ func TestBothAreInDoubtAndGoodAgain(t *testing.T) {
 	if len(b.outcomes) != 1 || b.outcomes[0].Request != second || b.outcomes[0].Err != ErrInJeopardy {
 		t.Fatalf("the outcomes are %+v", b.outcomes)
 	}
-	b.reply(b.to.ID, b.state(1, lockfsm.Granted, hold.token), b.state(2, lockfsm.Granted, up.token),
+	b.reply(b.to.ID, b.state(1, lockfsm.Granted, hold.token()), b.state(2, lockfsm.Granted, up.token()),
 		b.attached(lockfsm.Done), b.renewed())
 	b.turn()
 	if o := b.outcomes; len(o) != 2 || o[0].Kind != OutcomeGood || o[1].Kind != OutcomeGood {
