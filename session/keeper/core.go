@@ -75,7 +75,7 @@ type pendingOpen struct {
 // NewCore returns a core without a leader.
 func NewCore() *Core {
 	return &Core{
-		peers: peers{byID: make(map[nodeid.ID]*peerState)}, askers: askers{known: make(map[nodeid.ID]uint64)},
+		peers: peers{byID: make(map[nodeid.ID]*peerState)}, askers: askers{known: make(map[nodeid.ID]struct{})},
 	}
 }
 
@@ -258,7 +258,9 @@ func (k *Core) tellAskers() {
 	if !k.Self.IsZero() {
 		k.peers.redirect(k.peers.peer(k.Self))
 	}
-	k.askers.each(func(id nodeid.ID) { k.peers.redirect(k.peers.peer(id)) })
+	for _, id := range k.askers.order {
+		k.peers.redirect(k.peers.peer(id))
+	}
 }
 
 // Searched implements [Keeper.Searched].
@@ -303,6 +305,6 @@ func (k *Core) Status() Status {
 		Term: k.role.Term, Leading: k.group.led, Leader: k.role.Leader, Born: k.group.born, GraceOver: k.group.graceOver,
 		Sessions: k.leases.count(), Attachments: len(k.peers.attachments), Expiring: k.leases.expiring,
 		Renewals: len(k.rounds.waiters) + len(k.rounds.flying), Opens: len(k.opens),
-		Peers: len(k.peers.all), Askers: len(k.askers.known),
+		Peers: len(k.peers.all), Askers: len(k.askers.order),
 	}
 }

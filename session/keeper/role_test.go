@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
@@ -141,30 +140,6 @@ func TestAskersAreBounded(t *testing.T) {
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	b.want(nodeidtest.ID(3*maxAskers), "redirect 4 2")
-}
-
-// TestForgottenAskersTakeNoRoom checks that askers are told in the order in which they asked, also
-// one that was forgotten and has asked again, and that forgotten ones do not fill the memory.
-func TestForgottenAskersTakeNoRoom(t *testing.T) {
-	t.Parallel()
-	a := askers{known: make(map[nodeid.ID]uint64)}
-	for n := uint64(1); n <= 10*maxAskers; n++ {
-		a.remember(nodeidtest.ID(n))
-		if n > 3 {
-			a.forget(nodeidtest.ID(n - 1))
-		}
-	}
-	a.forget(nodeidtest.ID(1))
-	a.remember(nodeidtest.ID(1))
-	var order []nodeid.ID
-	a.each(func(id nodeid.ID) { order = append(order, id) })
-	want := []nodeid.ID{nodeidtest.ID(2), nodeidtest.ID(10 * maxAskers), nodeidtest.ID(1)}
-	if !slices.Equal(order, want) {
-		t.Errorf("askers %v, want %v", order, want)
-	}
-	if len(a.order) > 100 {
-		t.Errorf("%d places for %d askers", len(a.order), len(a.known))
-	}
 }
 
 // TestRoleChangeThrowsAllAway checks that a change of term discards everything that waits, and that
