@@ -68,6 +68,8 @@ func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error)
 	}
 }
 
+// closeSessions closes the sessions. If alone is set, no other instance is left that could miss
+// them, or depart has already logged that no leader answers.
 func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 	if alone {
 		var cancel context.CancelFunc
@@ -78,7 +80,7 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 		switch err := c.CloseSession(ctx); {
 		case errors.Is(err, client.ErrStillHeld):
 			return err
-		case err != nil:
+		case err != nil && !alone:
 			n.logger.Info("a session could not be closed; it expires by itself", "why", err)
 		}
 	}
