@@ -3,7 +3,6 @@ package judge_test
 import (
 	"testing"
 	"testing/cryptotest"
-	"time"
 
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/lab/sim"
@@ -26,8 +25,7 @@ func simulate(t *testing.T, foundings bool, runs uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d runs, none of them wrong; the longest wait after healing: %v; %+v", total.Runs,
-		total.Settled.Round(time.Millisecond), total.Stats)
+	t.Logf("%d runs, none of them wrong; %s; %+v", total.Runs, total.Wait(), total.Stats)
 }
 
 // TestJobs has both judges judge 64 callers that work under three nested limits.

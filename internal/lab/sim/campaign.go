@@ -38,7 +38,19 @@ type Campaign struct {
 type Total struct {
 	Runs    int
 	Settled time.Duration // the longest time until a run was settled after healing
+	Slowest uint64        // the seed of that run
+	Longest Waited        // what it waited for most
 	Stats   Stats
+}
+
+// Wait describes the longest wait after healing.
+func (t *Total) Wait() string {
+	text := "the longest wait after healing: " + t.Settled.Round(time.Millisecond).String()
+	if t.Longest.Time == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s (seed %d, %v of it for %s)", text, t.Slowest, t.Longest.Time.Round(time.Millisecond),
+		t.Longest.For)
 }
 
 // Run runs the campaign until the first failure. The error contains the seed, the command that
@@ -54,7 +66,9 @@ func (c *Campaign) Run() (Total, error) {
 	for (seed-c.First)/step < c.Least || time.Since(begun) < c.Time {
 		r, err := c.one(seed)
 		total.Runs++
-		total.Settled = max(total.Settled, r.Settled)
+		if r.Settled > total.Settled {
+			total.Settled, total.Slowest, total.Longest = r.Settled, seed, r.Longest
+		}
 		total.Stats.Add(r.Stats)
 		if err != nil {
 			return total, err

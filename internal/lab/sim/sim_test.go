@@ -46,7 +46,7 @@ func TestSeeds(t *testing.T) {
 		s.Deaf, s.Died, s.Unopened, s.GivenUp, s.Superseded, s.StrayClaims); rare == 0 && total.Runs >= 100 {
 		t.Errorf("a rare fault did not occur: %+v", s)
 	}
-	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), s)
+	t.Logf("%d seeds; %s; %+v", total.Runs, total.Wait(), s)
 }
 
 // TestBirths executes MORTISE_BIRTHS foundings, beginning with number MORTISE_SEED.
