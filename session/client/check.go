@@ -95,6 +95,9 @@ func (c *Core) checkUpgrades() error {
 }
 
 func (c *Core) checkFrees() error {
+	if room, size := c.counts.room, len(c.byNumber); room < size || room > max(keptEntries, roomFactor*size) {
+		return fmt.Errorf("the index by number has room for %d entries, and has %d", room, size)
+	}
 	for _, e := range c.frees {
 		if !e.due || !e.freeing || c.byNumber[e.number] != e {
 			return fmt.Errorf("entry %d is in frees, but it is not due, not being freed or not in byNumber: %+v", e.number,

@@ -2,10 +2,12 @@ package client
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -104,5 +106,87 @@ func TestACrowdDoesNotPinTheInbox(t *testing.T) {
 		if n := max(cap(c.inbox), cap(c.spare)); n > large {
 			t.Errorf("room for %d inputs is kept", n)
 		}
+	})
+}
+
+// TestACrowdGivesItsRoomBack checks that a client which once had many requests needs little memory
+// afterwards, although it still holds a lock.
+func TestACrowdGivesItsRoomBack(t *testing.T) {
+	const clients, crowd = 8, 10_000
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	once := func() *bench {
+		b := newBench(t)
+		b.attach()
+		b.acquire("kept", false)
+		requests := make([]*Request, crowd)
+		for i := range requests {
+			requests[i] = &Request{Key: fmt.Sprint(i)}
+			b.core.Acquire(b.now, requests[i])
+		}
+		for b.core.unsent.head != nil || b.core.sent.size > 1 {
+			b.turn()
+			var replies []session.Reply
+			for e := b.core.sent.head; e != nil; e = e.next {
+				switch {
+				case e.freeing:
+					replies = append(replies, b.freed(e.number))
+				case e.req.stage == stageWaiting:
+					replies = append(replies, b.state(e.number, lockfsm.Granted, lockfsm.Token(e.number)))
+				case e.req.Key != "kept":
+					b.core.Release(b.now, e.req)
+				}
+			}
+			b.reply(nodeidtest.ID(1), replies...)
+		}
+		for range 1000 { // the slices for reuse are given back
+			b.turn()
+		}
+		if b.core.sent.size != 1 || b.core.Check() != nil {
+			t.Fatalf("%d entries, want 1; %v", b.core.sent.size, b.core.Check())
+		}
+		return b
+	}
+	once()
+	before, kept := heap(), make([]*bench, clients)
+	for i := range kept {
+		kept[i] = once()
+	}
+	const most = 16 << 10
+	if each := int64(heap()-before) / clients; each > most {
+		t.Errorf("a client with one lock needs %d bytes after it had %d, want at most %d", each, crowd, most)
+	}
+	runtime.KeepAlive(kept)
+}
+
+func TestKeptEntriesAtTheirBound(t *testing.T) {
+	limits.AtMost(t, "keptEntries", keptEntries, func(n int) bool {
+		c := &Core{byNumber: map[lockfsm.Number]*entry{}}
+		for i := range n {
+			c.index(&entry{number: lockfsm.Number(i + 1)})
+		}
+		for i := range n {
+			c.unindex(lockfsm.Number(i + 1))
+		}
+		return c.counts.room == n
+	})
+}
+
+func TestRoomFactorAtItsBound(t *testing.T) {
+	limits.AtMost(t, "roomFactor", roomFactor, func(n int) bool {
+		const left = 2 * keptEntries / roomFactor // more would be kept at any time
+		c := &Core{byNumber: map[lockfsm.Number]*entry{}}
+		for i := range n * left {
+			c.index(&entry{number: lockfsm.Number(i + 1)})
+		}
+		for i := range n*left - left {
+			c.unindex(lockfsm.Number(i + 1))
+		}
+		return c.counts.room == n*left
 	})
 }

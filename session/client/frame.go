@@ -38,6 +38,7 @@ type Output struct {
 type likely struct {
 	commands int // bytes in the frame
 	outcomes int
+	frees    int
 }
 
 type frame struct {
@@ -126,7 +127,11 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 		e.due = false
 		done++
 	}
-	c.frees = slices.Delete(c.frees, 0, done)
+	if done == len(c.frees) {
+		c.frees = session.Emptied(c.frees, &c.likely.frees)
+	} else {
+		c.frees = slices.Delete(c.frees, 0, done)
+	}
 	if len(c.frees) > 0 || c.writeDowngrades(now, f) {
 		return true
 	}
@@ -206,7 +211,7 @@ func (c *Core) writeRequest(now clock.Time, f *frame) {
 	c.unsent.remove(e)
 	e.number = c.number
 	c.number++
-	c.byNumber[e.number] = e
+	c.index(e)
 	c.sent.pushBack(e)
 	command := e.req.command()
 	c.later.adds(&command)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -228,7 +229,7 @@ func (c *Core) free(e *entry) {
 // drop removes an entry that has ended in the group. A caller that waits for its release gets
 // err.
 func (c *Core) drop(e *entry, err error) {
-	delete(c.byNumber, e.number)
+	c.unindex(e.number)
 	c.sent.remove(e)
 	c.answered(e)
 	if e.freeing {
@@ -244,6 +245,29 @@ func (c *Core) drop(e *entry, err error) {
 		r.stage, r.entry = stageOver, nil
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeReleased, Request: r, Err: err})
 	}
+}
+
+// The map byNumber keeps room for keptEntries at any time, and for roomFactor times its entries.
+// With a small factor the map of a crowd, which comes and goes in turns, would grow again and
+// again.
+const keptEntries, roomFactor = 1024, 32
+
+// index enters an entry into the map by number.
+func (c *Core) index(e *entry) {
+	c.byNumber[e.number] = e
+	c.counts.room = max(c.counts.room, len(c.byNumber))
+}
+
+// unindex deletes an entry from the map by number. A map never shrinks, so a map with far more room
+// than entries is replaced. Otherwise a client that once had many requests would pin their room.
+func (c *Core) unindex(n lockfsm.Number) {
+	delete(c.byNumber, n)
+	if c.counts.room <= keptEntries || len(c.byNumber)*roomFactor >= c.counts.room {
+		return
+	}
+	smaller := make(map[lockfsm.Number]*entry, len(c.byNumber))
+	maps.Copy(smaller, c.byNumber)
+	c.byNumber, c.counts.room = smaller, len(smaller)
 }
 
 func (c *Core) answered(e *entry) {
@@ -469,6 +493,7 @@ type counts struct {
 	freeing  int
 	keyBytes int
 	tries    int
+	room     int // the most entries since the map byNumber was made
 }
 
 // asked counts the bytes of commands that are sent, or of answered ones if it is negative.
