@@ -309,11 +309,11 @@ func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 	return n.Acquire(ctx, r)
 }
 
-// TryLock returns the lock if it is free. It waits for no holder, and at most 2 s for the answer of
-// an instance that keeps the lock (LockSticky). A *HeldError, which matches ErrHeld, describes
-// the holder. ErrNotReady means that the group cannot decide now, and ErrQueueFull that requests
-// without Try wait for the lock, but none holds it yet. Lock with a short timeout is usually the
-// better choice.
+// TryLock returns the lock if it is free. It waits for no holder, and at most 2 s each for the
+// answer of a leader and of an instance that keeps the lock (LockSticky). A *HeldError, which
+// matches ErrHeld, describes the holder. ErrNotReady means that the group cannot decide now, and
+// ErrQueueFull that requests without Try wait for the lock, but none holds it yet. Lock with a
+// short timeout is usually the better choice.
 func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Try: true})
 }

@@ -105,7 +105,7 @@ func (c *Core) Tick(now clock.Time) {
 	if c.phase == Seeking && c.finder.retryAt != 0 && !now.Before(c.finder.retryAt) {
 		c.askNext(now)
 	}
-	if c.counts.tries > 0 && c.finder.orphaned != 0 && now.Sub(c.finder.orphaned) >= tryWithout {
+	if c.counts.tries > 0 && c.silentFor(now) >= tryWithout {
 		c.failWaiting(true, ErrNoLeader)
 	}
 	c.endTries(now)
@@ -132,8 +132,8 @@ func (c *Core) Next() clock.Time {
 	if len(c.limited) > 0 {
 		consider(c.limited[0].due())
 	}
-	if c.counts.tries > 0 && c.finder.orphaned != 0 {
-		consider(c.finder.orphaned.Add(tryWithout))
+	if since := c.silentSince(); c.counts.tries > 0 && since != 0 {
+		consider(since.Add(tryWithout))
 	}
 	if len(c.asking) > 0 {
 		consider(c.asking[0].since.Add(tryWithout))

@@ -128,3 +128,25 @@ func (r *renewals) next(now clock.Time) uint64 {
 	r.Note(r.seq, now)
 	return r.seq
 }
+
+// silentSince returns since when no leader has answered. Zero means that no answer is due. A leader
+// that was slow before has more time to answer, but a request with Try has not.
+func (c *Core) silentSince() clock.Time {
+	if c.finder.orphaned != 0 {
+		return c.finder.orphaned
+	}
+	if c.counts.open > 0 {
+		return c.pulse.heardAt
+	}
+	if oldest, ok := c.pulse.renewals.Oldest(); ok {
+		return max(oldest, c.pulse.heardAt)
+	}
+	return 0
+}
+
+func (c *Core) silentFor(now clock.Time) time.Duration {
+	if since := c.silentSince(); since != 0 {
+		return now.Sub(since)
+	}
+	return 0
+}

@@ -65,7 +65,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 		c.fail(r, ErrInJeopardy)
 	case r.refuseUpgrade() != nil:
 		c.fail(r, r.refuseUpgrade())
-	case r.Try && c.finder.orphaned != 0 && now.Sub(c.finder.orphaned) >= tryWithout:
+	case r.Try && c.silentFor(now) >= tryWithout:
 		c.fail(r, ErrNoLeader)
 	default:
 		c.order++

@@ -68,3 +68,29 @@ func TestSeveralSilentLeadersInTurn(t *testing.T) {
 		t.Errorf("it asks %d more targets before its lease ends", asked)
 	}
 }
+
+// TestATryDoesNotWaitForASilentLeader checks that a request with Try ends within tryWithout at a
+// silent leader, also if the leader was slow before and the next one that a voter names is silent.
+func TestATryDoesNotWaitForASilentLeader(t *testing.T) {
+	t.Parallel()
+	for _, took := range []time.Duration{time.Millisecond, 900 * time.Millisecond, 1900 * time.Millisecond} {
+		for after := time.Duration(0); after < 4*time.Second; after += 300 * time.Millisecond {
+			b := slowLeader(t, took)
+			for until := b.now.Add(after); b.now.Before(until); b.turn() {
+				b.advance(max(min(b.core.Next().Sub(b.now), until.Sub(b.now)), 0))
+			}
+			began, r := b.now, b.acquire("k", true)
+			for b.turn(); len(b.outcomes) == 0; b.turn() {
+				if len(b.commands) > 0 && b.to.ID == nodeidtest.ID(2) {
+					b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(3)))
+				} else {
+					b.advance(max(b.core.Next().Sub(b.now), 0))
+				}
+			}
+			b.outcome(r, OutcomeFailed, ErrNoLeader)
+			if waited := b.now.Sub(began); waited > tryWithout {
+				t.Errorf("a leader that took %v is silent for %v: a Try waits for %v", took, after, waited)
+			}
+		}
+	}
+}

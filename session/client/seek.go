@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -21,7 +22,7 @@ const (
 // is zero, the core asks no target.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
-		c.finder.left(now)
+		c.finder.left(cmp.Or(c.silentSince(), now))
 		c.tally.unanswered += c.pulse.renewals.Count()
 	}
 	c.phase = Seeking
