@@ -191,7 +191,7 @@ func (e environment) check(c Config) {
 		"Config.Grace", e.Prefix+"GRACE", "Config.TLSPeers", e.Prefix+"TLS_PEERS",
 		"Config.TLSGuests", e.Prefix+"TLS_GUESTS_FILE",
 		"Config.MaxSessionBytes", e.Prefix+"MAX_SESSION_BYTES", "Config.MaxGroupBytes", e.Prefix+"MAX_GROUP_BYTES",
-		"Config.MaxWaiting", e.Prefix+"MAX_WAITING",
+		"Config.MaxWaiting", e.Prefix+"MAX_WAITING", "Config.StickyUnused", e.Prefix+"STICKY_UNUSED",
 	)
 	for _, err := range wrong {
 		e.Add(errors.New(names.Replace(err.Error())))

@@ -93,7 +93,7 @@ func TestEveryMistakeOfTheEnvironmentIsToldAtOnce(t *testing.T) {
 		"X_NAME=" + strings.Repeat("n", 200), "X_BIND=nonsense", "X_ADVERTISE=0.0.0.0:1", "X_JOIN=a:1,,dns://b:1,c",
 		"X_REPLICAS=three", "X_FOUNDERS=a,a",
 		"X_VOTERS=4", "X_SESSION_TTL=10", "X_MAX_SESSION_BYTES=1024", "X_MAX_GROUP_BYTES=2 TB", "X_GRACE=-1s",
-		"X_SECRET=" + leak, "X_OLD_SECRETS=" + leak + ",", "X_INSECURE=maybe", "X_TLS_CERT_FILE=c",
+		"X_STICKY_UNUSED=1ns", "X_SECRET=" + leak, "X_OLD_SECRETS=" + leak + ",", "X_INSECURE=maybe", "X_TLS_CERT_FILE=c",
 		"X_SECERT=" + leak, "X_SESSIONTTL=1s", "X_COLOUR=" + leak, "X_join=a:1",
 	})
 	if err == nil {
@@ -105,6 +105,7 @@ func TestEveryMistakeOfTheEnvironmentIsToldAtOnce(t *testing.T) {
 		`X_MAX_SESSION_BYTES: 1024 is not between`, `X_MAX_GROUP_BYTES: "2 TB" is not a number of bytes`,
 		`X_REPLICAS: "three" is not a number`, "X_FOUNDERS: ", "X_VOTERS: 4 ",
 		`X_SESSION_TTL: "10" is not a duration: write 10s`, `X_GRACE: "-1s"`,
+		"X_STICKY_UNUSED: 1ns is not between",
 		"X_SECRET: 7 bytes are too few", "X_OLD_SECRETS[0]: 7 bytes are too few", "X_INSECURE: ",
 		"X_TLS_KEY_FILE: is not set", "X_TLS_CA_FILE: is not set",
 		"X_SECERT: there is no such setting: is X_SECRET meant?",

@@ -74,6 +74,9 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
 	}
+	if ctx == nil {
+		return Health{}, noContext("Health")
+	}
 	status, err := n.engine.QueryStatus(ctx)
 	if err != nil {
 		return Health{}, n.explain("ask for the state of the voters", err)

@@ -362,6 +362,9 @@ const (
 
 // look sends a query to the leader, and repeats it until the leader answers or ctx ends.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
+	if ctx == nil {
+		return nil, noContext("a query")
+	}
 	doing, pauses := "query the leader", pauses(0)
 	for {
 		if err := n.Err(); err != nil {

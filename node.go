@@ -54,7 +54,7 @@ type Node struct {
 // an error, nothing is left running. Close or Leave ends the node.
 func Start(ctx context.Context, config Config) (*Node, error) {
 	if ctx == nil {
-		return nil, fmt.Errorf("%w: Start: the context is nil: pass context.Background() if you have none", ErrBadRequest)
+		return nil, noContext("Start")
 	}
 	world := outside.From(ctx)
 	config = config.withDefaults()
@@ -114,7 +114,12 @@ func (n *Node) Err() error { return n.engine.Err() }
 // leave, none waits for a successor. Leave returns nil if nothing was held at the end and no vote
 // was lost. The error wraps [ErrVoteLost] if this instance voted, others stay, and none of them has
 // taken over the vote.
-func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
+func (n *Node) Leave(ctx context.Context) error {
+	if ctx == nil {
+		ctx = context.Background() // as for Unlock
+	}
+	return n.engine.Leave(ctx)
+}
 
 // Close stops the node immediately and waits until everything that it started has ended. It does
 // not close the session, so held locks stay taken until they expire. Use Leave for an orderly end.
@@ -138,6 +143,9 @@ func (n *Node) Close() error { return n.engine.Close() }
 func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {
 		return err
+	}
+	if ctx == nil {
+		return noContext("Recover")
 	}
 	if err := ownError(queries.Allowed(n.engine.Rights(), &query.RecoverRequest{})); err != nil {
 		return err
@@ -243,12 +251,11 @@ func (n *Node) obtain(ctx context.Context, client *client.Client, d *demand, cal
 }
 
 func (n *Node) check(ctx context.Context, d *demand) error {
+	if ctx == nil {
+		return noContext(d.String())
+	}
 	if err := n.admit(ctx); err != nil {
 		return err
-	}
-	if ctx == nil {
-		return fmt.Errorf("%w: %s: the context is nil: pass context.Background() if you have none", ErrBadRequest,
-			d.String())
 	}
 	if err := d.badKeys(); err != nil || d.ordinary() {
 		return err
@@ -273,9 +280,17 @@ func (n *Node) explainUnder(under *client.Request, d *demand, err error) error {
 	return err
 }
 
+// noContext returns the error for a nil context.
+func noContext(doing string) error {
+	return fmt.Errorf("%w: %s: the context is nil: pass context.Background() if you have none", ErrBadRequest, doing)
+}
+
 func (n *Node) admit(ctx context.Context) error {
 	if err := n.Err(); err != nil {
 		return err
+	}
+	if ctx == nil {
+		return noContext("a call")
 	}
 	select {
 	case <-n.engine.Leaving():

@@ -64,6 +64,9 @@ func (s *Session) TTL() time.Duration { return s.client.Status().TTL }
 // ctx ends before a leader is found, this process cannot use the session, and the session expires
 // in the group.
 func (s *Session) Close(ctx context.Context) error {
+	if ctx == nil {
+		ctx = context.Background() // as for Unlock
+	}
 	err := s.client.CloseSession(ctx)
 	if errors.Is(err, client.ErrStillHeld) {
 		return err
@@ -103,9 +106,6 @@ func (s *Session) Close(ctx context.Context) error {
 func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	if err := l.node.admit(ctx); err != nil {
 		return nil, err
-	}
-	if ctx == nil {
-		return nil, fmt.Errorf("%w: Upgrade: the context is nil: pass context.Background() if you have none", ErrBadRequest)
 	}
 	if err := l.Err(); err != nil {
 		return nil, err

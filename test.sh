@@ -159,6 +159,10 @@ systems() { # its arguments: the systems
     GOOS=$system go vet ./... # type-checks every package and test for that system
   done
 }
+bits() { # runs tests where an int has 32 bits
+  GOARCH=386 go test -short -count=1 ./counter ./fence ./lockfsm ./raftlog ./session/client \
+    ./session/keeper ./shard
+}
 fips() { # runs tests in FIPS 140-3 mode
   for mode in on only; do
     GODEBUG=fips140=$mode go test -count=1 ./internal/credentials ./internal/capability \
@@ -251,6 +255,7 @@ step "a process with the secret attacks three others" \
 step "everything that users install, from an empty module" scripts/publish-check "${real[@]}"
 step "vet, for another system" systems windows
 nightly "vet, on macOS" systems darwin
+nightly "tests, with 32 bits" bits
 if command -v spin >/dev/null; then
   step "the model of the lease hand-over" model/run.sh "${model[@]}"
 else

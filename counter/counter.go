@@ -49,8 +49,8 @@ type Addition struct {
 	counter *Counter
 	delta   int64
 	id      string
-	// sent reports that a Put with this addition may have taken effect. Before the first Put the
-	// counter had known additions.
+	// sent reports that a Put with this addition may have taken effect. When the counter was last read
+	// without this addition, it had known additions.
 	sent  bool
 	known uint64
 }
@@ -71,9 +71,6 @@ func (a *Addition) Do(ctx context.Context) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if !a.sent {
-			a.known = r.count
-		}
 		value, made := r.result(a.id)
 		switch {
 		case made:
@@ -81,6 +78,9 @@ func (a *Addition) Do(ctx context.Context) (int64, error) {
 		case a.sent && r.forgets(a.known):
 			return 0, fmt.Errorf("%w: %q had %d additions before it, and has %d", ErrUnknown, c.key, a.known, r.count)
 		}
+		// No attempt has taken effect so far, and one that still does so is the next addition: each Put
+		// is for the revision that it has read.
+		a.known = r.count
 		if value, made = r.add(a.id, a.delta); !made {
 			return 0, fmt.Errorf("%w: counter %q: %d and %d exceed an int64", mortise.ErrBadRequest, c.key, r.value, a.delta)
 		}

@@ -221,3 +221,33 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// overtaken is a node whose answers are never lost. Before each Put of its caller, another addition
+// is made, so that the Put is refused.
+type overtaken struct {
+	*faulty
+	others int // additions that are still to be made
+}
+
+func (o *overtaken) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	if o.others > 0 {
+		o.others--
+		if _, err := New(o.faulty, key).Add(ctx, 1); err != nil {
+			return 0, err
+		}
+	}
+	return o.faulty.Put(ctx, key, data, revision)
+}
+
+// TestAnAdditionThatIsOftenOvertakenIsMade lets other additions be faster, more often than the data
+// has results. No answer is lost, so the outcome of each attempt is known.
+func TestAnAdditionThatIsOftenOvertakenIsMade(t *testing.T) {
+	const others = 3 * kept
+	o := &overtaken{&faulty{rand: rand.New(rand.NewPCG(1, 1))}, others}
+	if value, err := New(o, "k").Add(t.Context(), 5); err != nil || value != others+5 {
+		t.Errorf("%d, %v, want %d", value, err, others+5)
+	}
+	if o.others != 0 {
+		t.Errorf("%d others were not made", o.others)
+	}
+}

@@ -42,11 +42,11 @@
 // of its functions end before another instance can own the shards. Without a majority no shard
 // moves.
 //
-// If a function returns before its context has ended, with an error or without, its shard is
-// released and runs again after Backoff, here or on another instance. A function that ignores the
-// end of its context keeps its shard here, and no other instance runs it; if the lock was lost, it
-// works beside the next owner, and the token protects against that. If a function panics, its shard
-// is released, and the panic ends the process like any other.
+// If a function returns before its context has ended, with an error or without, or calls
+// runtime.Goexit, its shard is released and runs again after Backoff, here or on another instance.
+// A function that ignores the end of its context keeps its shard here, and no other instance runs
+// it; if the lock was lost, it works beside the next owner, and the token protects against that. If
+// a function panics, its shard is released, and the panic ends the process like any other.
 //
 // A function that hangs (see [Work.MaxIdle]) keeps its goroutine until it returns, and Run waits
 // for that too. Since only this instance has too few shards then, its shard most likely runs again

@@ -109,7 +109,7 @@ func Run(ctx context.Context, node Node, w Work) error {
 	id := rand.Text()
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(id))
-	r := &runner{node: node, work: w, plan: newPlan(w.Name, w.Count, int(hash.Sum32())%w.Count, id),
+	r := &runner{node: node, work: w, plan: newPlan(w.Name, w.Count, int(hash.Sum32()%uint32(w.Count)), id),
 		ends: map[int]context.CancelCauseFunc{}, hung: map[int]int{}, base: context.WithoutCancel(ctx)}
 	watching, stop := context.WithCancelCause(ctx)
 	var announced sync.WaitGroup
@@ -171,9 +171,13 @@ func (r *runner) begin(index int) {
 	ctx, end := context.WithCancelCause(r.base)
 	r.ends[index] = end
 	r.all.Go(func() {
-		var again time.Time
+		failed := true
 		hangs := false // guarded by mu
 		defer func() {
+			var again time.Time
+			if failed { // also if own has not returned, because the function has called runtime.Goexit
+				again = time.Now().Add(r.work.Backoff)
+			}
 			end(nil)
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -184,7 +188,7 @@ func (r *runner) begin(index int) {
 			r.plan.ended(index, again)
 			delete(r.ends, index)
 		}()
-		failed := r.own(ctx, index, func() {
+		failed = r.own(ctx, index, func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			hangs = true
@@ -194,9 +198,6 @@ func (r *runner) begin(index int) {
 			delete(r.ends, index)
 			r.hung[index]++
 		})
-		if failed {
-			again = time.Now().Add(r.work.Backoff)
-		}
 	})
 }
 

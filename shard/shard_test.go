@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -287,6 +288,33 @@ func TestAShardIsNotTakenFromARunningFunction(t *testing.T) {
 			in.leave(nil)
 			<-in.ended
 		}
+	})
+}
+
+// TestAFunctionThatEndsItsGoroutineRunsAgain lets a function call runtime.Goexit at once. Its shard
+// runs again after the pause, and not before.
+func TestAFunctionThatEndsItsGoroutineRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := mortisetest.New(t, 1), newStage(t)
+		in := s.run(c.Node(0), "a", shard.Work{Count: 1, Backoff: time.Minute,
+			Run: func(ctx context.Context, sh shard.Shard) error {
+				s.enter("a", sh)
+				defer s.exit(sh)
+				if _, begun := s.counts(); begun == 1 {
+					runtime.Goexit()
+				}
+				<-ctx.Done()
+				return nil
+			},
+		})
+		for _, want := range []int{1, 2} {
+			time.Sleep(50 * time.Second)
+			if _, begun := s.counts(); begun != want {
+				t.Errorf("it has run %d times, want %d", begun, want)
+			}
+		}
+		in.leave(nil)
+		<-in.ended
 	})
 }
 

@@ -173,6 +173,27 @@ func TestCommandGetsSignals(t *testing.T) {
 	b.ends(t, exitSignal+15)
 }
 
+// TestCommandIgnoresWhatRunIgnores starts a run that ignores HUP and INT, as after nohup, or in the
+// background of a script. The command ignores them too, and the watchdog does not pass them on.
+func TestCommandIgnoresWhatRunIgnores(t *testing.T) {
+	if os.Getenv(ignoresSignals) != "" { // the run
+		signal.Notify(make(chan os.Signal, 1), notIgnored(passedOn()...)...)
+		k, err := start(&call{out: os.Stdout, errs: os.Stderr, program: []string{"sh", "-c",
+			`for s in HUP INT; do kill -$s $$; kill -$s $PPID; done; echo goes on; exit 5`}}, "/bin/sh", os.Environ())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("code", <-k.ended)
+		return
+	}
+	cmd := exec.Command("/bin/sh", "-c", `trap '' HUP INT; exec "$0" "$@"`,
+		os.Args[0], "-test.run=^TestCommandIgnoresWhatRunIgnores$")
+	cmd.Env = append(os.Environ(), ignoresSignals+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "goes on\ncode 5\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestCommandReadsTheTerminal checks that a command reads from its terminal whatever its standard
 // input is, and that Ctrl-C reaches it once.
 func TestCommandReadsTheTerminal(t *testing.T) {

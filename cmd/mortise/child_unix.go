@@ -124,7 +124,7 @@ func watchdog(args []string) int {
 		return exitFailed
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, passedOn()...)
+	signal.Notify(signals, notIgnored(passedOn()...)...)
 	adoptOrphans()
 	attributes := &syscall.SysProcAttr{Setpgid: true, Pgid: group}
 	endWithUs(attributes)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,11 +26,21 @@ import (
 // asMortise is an environment variable that makes this test binary act as the command mortise.
 const asMortise = "THIS_TEST_IS_MORTISE"
 
+// ignoresSignals is an environment variable with which this test binary keeps ignoring signals.
+const ignoresSignals = "THIS_TEST_IGNORES_SIGNALS"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asMortise) != "" || os.Args[0] == watchdogName || os.Args[0] == devName {
 		_ = os.Unsetenv(asMortise) // child processes must not inherit it
 		main()
 		return
+	}
+	if os.Getenv(ignoresSignals) == "" { // what the tests start gets signals, also if a script runs the tests
+		for _, s := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+			if signal.Ignored(s) {
+				signal.Notify(make(chan os.Signal, 1), s)
+			}
+		}
 	}
 	os.Exit(leftover.Run(m))
 }

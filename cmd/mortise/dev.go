@@ -78,9 +78,12 @@ func dev(ctx context.Context, c *call, o devOptions) (err error) {
 	if err != nil {
 		return usageError("-listen: " + err.Error())
 	}
-	defer func() { _ = listener.Close() }()                // after hosting has closed it this fails
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal is closed
-	defer stop()
+	defer func() { _ = listener.Close() }()                    // after hosting has closed it this fails
+	if closed := notIgnored(syscall.SIGHUP); len(closed) > 0 { // the terminal is closed
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, closed...)
+		defer stop()
+	}
 	dir, err := os.MkdirTemp("", "mortise-dev-")
 	if err != nil {
 		return fmt.Errorf("dev has no place for the directories of the instances: %w; set TMPDIR to a directory that can "+

@@ -100,7 +100,7 @@ func runUnderLock(ctx context.Context, c *call, o runOptions) error {
 	}
 	defer g.Close()
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, passedOn()...)
+	signal.Notify(signals, notIgnored(passedOn()...)...)
 	defer signal.Stop(signals)
 	s, lock, err := c.take(o, g, request, signals)
 	if err != nil {

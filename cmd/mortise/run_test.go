@@ -63,6 +63,14 @@ func TestRun(t *testing.T) {
 			t.Errorf("code %d", code)
 		}
 	})
+	t.Run("ignored signals stay ignored", func(t *testing.T) { // by nohup, and in the background of a shell
+		f := f.in(t)
+		cmd := f.command("run", "jobs/ignored", "--", "sh", "-c",
+			"kill -HUP $$; kill -INT $$; kill -HUP $PPID; kill -INT $PPID; echo goes on")
+		cmd.Path = "/bin/sh"
+		cmd.Args = append([]string{"sh", "-c", `trap '' HUP INT; exec "$0" "$@"`}, cmd.Args...)
+		f.finish(cmd).wants(t, exitOK, "goes on")
+	})
 	t.Run("the command is killed", func(t *testing.T) {
 		f := f.in(t)
 		r := f.begin("exec sleep 1000", "jobs/7")

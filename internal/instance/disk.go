@@ -63,7 +63,8 @@ func remedy(state DiskState) string {
 	case DiskHung:
 		return "check the disk; restart this instance if the write that has not returned never does"
 	case DiskRemoved:
-		return "restart this instance while the other voters run: it makes a new directory and gets a vote again"
+		return "restart this instance while the other voters run: it makes a new directory and gets a vote again; if it " +
+			"is the only voter, a restart loses all locks and data: start two more instances first"
 	case DiskNoFiles:
 		return transport.FreeFiles + "; restart this instance if it does not vote again within 2 minutes"
 	}

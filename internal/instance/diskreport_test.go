@@ -161,6 +161,13 @@ func TestEachStateOfADiskHasItsWords(t *testing.T) {
 	}
 }
 
+// The step after the loss of a directory says what a restart of the only voter costs.
+func TestTheOnlyVoterIsNotRestartedFirst(t *testing.T) {
+	if text := remedy(DiskRemoved); !strings.Contains(text, "loses all locks and data") || len(text) > maxDiskText {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
 // The leader is asked for the faults that it knows, if this instance has a directory and another
 // instance leads.
 func TestWhoseFaultyDisksAreAskedFor(t *testing.T) {

@@ -107,6 +107,8 @@ func words() []Bug {
 			Breaks: "a change whose answer was lost is reported as the change of another client"},
 		{Name: "agent-drops-beats", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "a program of the agent loses its lock although it beats"},
+		{Name: "ignored-signals-taken", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a command of run that nohup has started ends when its terminal is closed"},
 		{Name: "one-touch-beats-for-ever", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "a command of run that hangs after it has touched its file keeps its lock"},
 		{Name: "inner-run-hides-its-work", Package: "cmd/mortise", Hazard: "none",

@@ -25,6 +25,8 @@ func shells() []Bug {
 			Breaks: "after a downgrade or new data a shard seems free, and its owner is asked for it in vain"},
 		{Name: "failed-shard-spins", Package: "shard", Hazard: "none",
 			Breaks: "a function of a shard that fails at once runs again without a pause"},
+		{Name: "exited-shard-spins", Package: "shard", Hazard: "none",
+			Breaks: "a function of a shard that calls runtime.Goexit at once runs again without a pause"},
 		{Name: "late-tick-untold", Package: "raftlog", Hazard: "none",
 			Breaks: "a process that gets no processor says that its store hangs"},
 		{Name: "watcher-counts-as-starving", Package: "session/client", Hazard: "none",
