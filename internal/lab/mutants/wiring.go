@@ -207,7 +207,7 @@ func packages() []Bug {
 		{Name: "members-stay-after-gap", Package: "presence", Hazard: "none",
 			Breaks: "members that have left during a gap of the watch are listed forever"},
 		{Name: "overtaken-addition-is-unknown", Package: "counter", Hazard: "none",
-			Breaks: "of a hundred instances that add at once, most are told that the outcome is not known"},
+			Breaks: "an addition that more than 64 others overtake is reported as unknown, though no answer was lost"},
 		{Name: "addition-counts-twice", Package: "counter", Hazard: "none",
 			Breaks: "an addition that is repeated after a lost answer counts twice"},
 		{Name: "forgotten-addition-repeated", Package: "counter", Hazard: "none",
