@@ -8,9 +8,9 @@
 #   -long  run every test with the race detector, more seeds, every planted bug and all of
 #          scripts/proctest; this takes more than two hours, and CI does it every night
 #
-# Three steps run at a time. It prints each step when it has ended, with the times at which it began
-# and ended and the seconds of processors that it took. A step whose programs are not installed is
-# skipped with a message.
+# Three steps run at a time, and later four. It prints each step when it has ended, with the times
+# at which it began and ended and the seconds of processors that it took. A step whose programs are
+# not installed is skipped with a message.
 #
 # A test says itself that it is slow (internal/lab/slow). At a merge go test gets -short.
 set -euo pipefail
@@ -49,7 +49,7 @@ quit() {
   rm -rf "$work"
 }
 clock() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
-# step begins a step when less than three run; its arguments: a name and the command.
+# step begins a step when fewer than that run; its arguments: a name and the command.
 step() {
   while [ "${#pids[@]}" -ge "$lanes" ]; do finish; done
   at=$((at + 1))
@@ -188,22 +188,29 @@ left() { # its arguments: what happens to them, and tests as slow prints them
 
 # The tests of these packages run without the race detector. The cores and most tools have no
 # goroutines, so the detector would find nothing and make them ten times slower. The tests of
-# programs and pages take minutes with it, so they run with it only every night.
+# programs, pages and whole nodes take minutes with it, so they run with it only every night.
 plain=$(go list ./cluster/{founding,lead,voters} ./lockfsm/... ./counter ./keys \
   ./internal/{capability,history,modes,nodeid,outside,plain,shown,tofu,variables} \
   ./internal/lab/{check,leftover,limits,mutants/...,policy,process,proof,record,shrink,sim,size} \
-  ./internal/lab/{sometimes,timeline,try/...,uses,whole/...} ./examples/... ./console ./cmd/...)
+  ./internal/lab/{sometimes,timeline,try/...,uses,whole/...} ./examples/... ./console ./cmd/... \
+  ./mortisetest ./shard ./barrier)
 longest=$(go list ./internal/lab/e2e) # begins first, because it takes longest
-raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
-unraced=$(slow UnderRace | grep -v '^./internal/lab/e2e ')
+raced=$(printf '%s\n' "$longest" && go list ./... | grep -vxF "$plain" | grep -vxF "$longest")
 if $long; then
-  raced="$longest $(go list ./... | grep -vxF "$longest")"
+  raced=$(printf '%s\n' "$longest" && go list ./... | grep -vxF "$longest")
   short=() model=() seeds=(-t 20m) births=(-n 20000) nodes=(-n 20000) bugs=() real=()
   attack=(-t 5m) heavy=(-race)
 else
   # The tests of the simulation run its seeds 1 to 10.
-  short=(-short) model=(-quick) seeds=(-s 11 -n 8) births=(-n 120) nodes=(-n 40)
+  short=(-short) model=(-quick) seeds=(-s 11 -n 5) births=(-n 80) nodes=(-n 30)
   bugs=(-some -passed) real=(-part) attack=(-t 10s -quiet 4s) heavy=()
+fi
+module=$(go list .)
+unraced=$(slow UnderRace | while read -r dir name; do
+  package=${dir/#./$module}
+  [ "$package" = "$longest" ] || ! grep -qxF "$package" <<<"$raced" || echo "$dir" "$name"
+done)
+if ! $long; then
   left 'run without the race detector at a merge, as seven eighths of internal/lab/e2e' "$unraced"
   left 'run only with -long' "$(slow Nightly)"
 fi
@@ -253,6 +260,7 @@ nightly "the trace points of raft" env MORTISE_SEEDS=20 \
 step "a process with the secret attacks three others" \
   scripts/attack "${attack[@]}" -p99 10s -rate 0.05 -terms 20
 step "everything that users install, from an empty module" scripts/publish-check "${real[@]}"
+lanes=4 # the rest mostly waits
 step "vet, for another system" systems windows
 nightly "vet, on macOS" systems darwin
 nightly "tests, with 32 bits" bits

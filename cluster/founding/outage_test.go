@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func (w *world) splitAll() {
@@ -21,10 +23,7 @@ func (w *world) splitAll() {
 // All links of a founded group are cut for a random time and then restored. No process has ended,
 // so the group must continue.
 func TestOutageTakesNothing(t *testing.T) {
-	seeds := uint64(300)
-	if testing.Short() {
-		seeds = 100
-	}
+	seeds := slow.Sized[uint64](50, 300)
 	for seed := range seeds {
 		pick := newWorld(seed*17 + 1)
 		n, ttl := []int{3, 5}[pick.rng.IntN(2)], []time.Duration{1, 2, 5, 10}[pick.rng.IntN(4)]*time.Second

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // machine is a source for tests. Between two readings it runs for some time, and may do more.
@@ -73,7 +75,11 @@ func (m *machine) boot() Time {
 
 // A derived clock follows the boot-time clock, whatever happens between its readings.
 func TestDerivedFollowsTheBootTime(t *testing.T) {
-	for seed := range uint64(2000) {
+	seeds := uint64(2000)
+	if slow.Race && testing.Short() {
+		seeds = 300
+	}
+	for seed := range seeds {
 		m := &machine{random: rand.New(rand.NewPCG(seed, 1)), monotonic: time.Second, wall: 50 * 365 * 24 * time.Hour}
 		m.interrupted = []float64{0, 0.1, 0.9}[seed%3]
 		d := newDerived(m)

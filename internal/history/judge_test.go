@@ -11,6 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/lab/historytest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -38,11 +39,7 @@ func stays(seed uint64, calls int) historytest.Options {
 }
 
 func TestRightHistoriesPass(t *testing.T) {
-	seeds := uint64(60)
-	if testing.Short() {
-		seeds = 20
-	}
-	for seed := range seeds {
+	for seed := range uint64(slow.Sized(10, 60)) {
 		for _, options := range []historytest.Options{all(seed, 300), kinds(seed, 300), downgrades(seed, 300),
 			stays(seed, 300)} {
 			if err := history.Judge(historytest.Make(options), history.Options{Settled: true}); err != nil {

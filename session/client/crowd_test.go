@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -112,6 +113,7 @@ func TestACrowdDoesNotPinTheInbox(t *testing.T) {
 // TestACrowdGivesItsRoomBack checks that a client which once had many requests needs little memory
 // afterwards, although it still holds a lock.
 func TestACrowdGivesItsRoomBack(t *testing.T) {
+	slow.UnderRace(t)
 	const clients, crowd = 8, 10_000
 	heap := func() uint64 {
 		runtime.GC()

@@ -16,7 +16,7 @@ import (
 // speaks of no session that could not be closed: with the last voters the group has ended.
 func TestWhatOrderlyLeavesLog(t *testing.T) {
 	slow.UnderRace(t)
-	for _, disk := range []string{"memory", "dir"} {
+	for _, disk := range slow.Sized([]string{"dir"}, []string{"memory", "dir"}) {
 		for kind, list := range map[string]func(*mortise.Config){
 			"replicas": func(*mortise.Config) {},
 			"founders": func(c *mortise.Config) { c.Replicas, c.Founders = 0, []string{"node-0", "node-1", "node-2"} },
