@@ -49,7 +49,7 @@ quit() {
   rm -rf "$work"
 }
 clock() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
-# step begins a step when fewer than that run; its arguments: a name and the command.
+# step begins a step when fewer than $lanes run; its arguments: a name and the command.
 step() {
   while [ "${#pids[@]}" -ge "$lanes" ]; do finish; done
   at=$((at + 1))
@@ -231,7 +231,7 @@ step "all else, vetted and under the race detector" \
   tests -race -vet=all "${short[@]}" -p=2 -cpu=1 -count=1 -timeout=60m -- $raced
 step "whole nodes in one process, without the race detector" \
   tests -vet=off "${short[@]}" -cpu=1 -count=1 -timeout=30m -- $longest
-# It begins early because it mostly waits, on all machines alike.
+# It begins early because it mostly waits.
 step "real processes, each on its own machine" scripts/proctest "${real[@]}"
 # Four run at a time, because the tests of programs and pages mostly wait.
 step "cores, programs and pages, vetted" \
