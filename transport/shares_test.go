@@ -196,6 +196,7 @@ func TestOneSecretOpensFewConnectionsASecond(t *testing.T) {
 		if _, _, err := a.Ask(t.Context(), "b:1", id(1), nil); !errors.Is(err, ErrFull) {
 			t.Errorf("beyond the rate: %v", err)
 		}
+		synctest.Wait()
 		if b.holds.accepted.Total() != 0 {
 			t.Error("a refused connection keeps its place")
 		}
