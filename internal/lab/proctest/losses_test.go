@@ -96,7 +96,7 @@ func (w *world) restart(n int, how string) {
 // founded a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
-	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})
+	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2, sole: true})
 	fleet := w.startAll(2)
 	w.waitReady(slack*readyTime, fleet...)
 	voter := w.leader(fleet...)
