@@ -254,7 +254,7 @@ func (n *Node) check(ctx context.Context, d *demand) error {
 	if ctx == nil {
 		return noContext(d.String())
 	}
-	if err := n.admit(ctx); err != nil {
+	if err := n.admit(ctx, "Lock"); err != nil {
 		return err
 	}
 	if err := d.badKeys(); err != nil || d.ordinary() {
@@ -285,12 +285,13 @@ func noContext(doing string) error {
 	return fmt.Errorf("%w: %s: the context is nil: pass context.Background() if you have none", ErrBadRequest, doing)
 }
 
-func (n *Node) admit(ctx context.Context) error {
+// admit returns an error if the node has failed or leaves, or if the context of a call is nil.
+func (n *Node) admit(ctx context.Context, doing string) error {
 	if err := n.Err(); err != nil {
 		return err
 	}
 	if ctx == nil {
-		return noContext("a call")
+		return noContext(doing)
 	}
 	select {
 	case <-n.engine.Leaving():
@@ -530,7 +531,7 @@ type unsettled struct {
 // begun to leave, also if this happens while Ready waits. For a readiness probe see
 // docs/OPERATION.md.
 func (n *Node) Ready(ctx context.Context) error {
-	if err := n.admit(ctx); err != nil {
+	if err := n.admit(ctx, "Ready"); err != nil {
 		return err
 	}
 	if err := n.client.WaitReady(ctx); err != nil {
@@ -541,7 +542,7 @@ func (n *Node) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-	return n.admit(ctx)
+	return n.admit(ctx, "Ready")
 }
 
 // awaitVoters waits until the leader reports that no change of the voters is due. It returns nil
@@ -566,8 +567,8 @@ func (n *Node) awaitVoters(ctx context.Context) error {
 		case wanted == 0:
 			n.settled.Store(true)
 			return nil
-		case n.admit(ctx) != nil:
-			return n.admit(ctx)
+		case n.admit(ctx, "Ready") != nil:
+			return n.admit(ctx, "Ready")
 		case ctx.Err() != nil:
 			return n.explain("wait until ready", &settleError{err: ctx.Err(), why: last.reason()})
 		case left <= 0 && !settled && last.bearable():

@@ -30,7 +30,7 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 	if ttl < minSessionTTL {
 		return nil, fmt.Errorf("%w: NewSession: the TTL is %v; want at least %v", ErrBadRequest, ttl, minSessionTTL)
 	}
-	if err := n.admit(ctx); err != nil {
+	if err := n.admit(ctx, "NewSession"); err != nil {
 		return nil, err
 	}
 	own, err := n.engine.Open(ttl)
@@ -104,7 +104,7 @@ func (s *Session) Close(ctx context.Context) error {
 // context of that lock: otherwise the search takes it for one that another goroutine may unlock.
 // ctx bounds the wait; a grant that arrives later is given back.
 func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
-	if err := l.node.admit(ctx); err != nil {
+	if err := l.node.admit(ctx, "Upgrade"); err != nil {
 		return nil, err
 	}
 	if err := l.Err(); err != nil {

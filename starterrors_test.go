@@ -3,6 +3,7 @@ package mortise_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"reflect"
@@ -73,6 +74,9 @@ func TestANilContextIsAnError(t *testing.T) {
 			}
 			tried++
 			err := resultOf(t, name, method)
+			if name == "Upgrade" && !strings.Contains(fmt.Sprint(err), "Upgrade: ") {
+				t.Errorf("Upgrade: %v", err)
+			}
 			if !errors.Is(err, mortise.ErrBadRequest) ||
 				!strings.HasSuffix(err.Error(), "the context is nil: pass context.Background() if you have none") {
 				t.Errorf("%s: %v", name, err)

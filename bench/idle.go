@@ -51,8 +51,8 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// idleAlone measures one unused instance in a process of its own, by the clock of the kernel. What
-// that process needs without the instance is subtracted, as in idle.
+// idleAlone measures one unused instance in a process of its own. What that process needs without
+// the instance is subtracted, as in idle.
 func idleAlone(ctx context.Context, r *Run) (Result, error) {
 	m, err := startSelf(ctx, "-alone", r.Peer.Name)
 	if err != nil {
@@ -105,8 +105,7 @@ func serveAlone(ctx context.Context, p Peer, in io.Reader, out io.Writer) error 
 	return errors.Join(err, together(len(nodes), func(i int) error { return nodes[i].Close() }))
 }
 
-// ranFor returns for how long the threads of a process have run. The kernel counts it in
-// nanoseconds, and getrusage counts in its own ticks.
+// ranFor returns for how long the threads of another process have run.
 func ranFor(pid int) (sum time.Duration, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err == nil && len(files) == 0 {

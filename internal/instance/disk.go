@@ -64,7 +64,7 @@ func remedy(state DiskState) string {
 		return "check the disk; restart this instance if the write that has not returned never does"
 	case DiskRemoved:
 		return "restart this instance while the other voters run: it makes a new directory and gets a vote again; if it " +
-			"is the only voter, a restart loses all locks and data: start two more instances first"
+			"is the only voter, all locks and data end with it: restart it when you can lose them, and add none before"
 	case DiskNoFiles:
 		return transport.FreeFiles + "; restart this instance if it does not vote again within 2 minutes"
 	}

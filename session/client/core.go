@@ -54,7 +54,7 @@ type Core struct {
 // NewCore returns a core that requests leases of length ttl. The core does nothing before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
 	c := &Core{askTTL: ttl, number: 1, byNumber: make(map[lockfsm.Number]*entry)}
-	c.finder = finder{wait: waitFirst, orphaned: now, answerTimeout: c.answerTime()}
+	c.finder = finder{wait: waitFirst, orphaned: now, silent: now, answerTimeout: c.answerTime()}
 	return c
 }
 
@@ -105,7 +105,7 @@ func (c *Core) Tick(now clock.Time) {
 	if c.phase == Seeking && c.finder.retryAt != 0 && !now.Before(c.finder.retryAt) {
 		c.askNext(now)
 	}
-	if c.counts.tries > 0 && c.silentFor(now) >= tryWithout {
+	if by := c.triesEnd(); by != 0 && !now.Before(by) {
 		c.failWaiting(true, ErrNoLeader)
 	}
 	c.endTries(now)
@@ -132,8 +132,8 @@ func (c *Core) Next() clock.Time {
 	if len(c.limited) > 0 {
 		consider(c.limited[0].due())
 	}
-	if since := c.silentSince(); c.counts.tries > 0 && since != 0 {
-		consider(since.Add(tryWithout))
+	if by := c.triesEnd(); by != 0 {
+		consider(by)
 	}
 	if len(c.asking) > 0 {
 		consider(c.asking[0].since.Add(tryWithout))

@@ -131,8 +131,10 @@ func TestACrowdGivesItsRoomBack(t *testing.T) {
 			requests[i] = &Request{Key: fmt.Sprint(i)}
 			b.core.Acquire(b.now, requests[i])
 		}
-		for b.core.unsent.head != nil || b.core.sent.size > 1 {
-			b.turn()
+		for turns := 0; b.core.unsent.head != nil || b.core.sent.size > 1; turns++ {
+			if b.turn(); turns > crowd {
+				t.Fatal("the requests do not end")
+			}
 			var replies []session.Reply
 			for e := b.core.sent.head; e != nil; e = e.next {
 				switch {

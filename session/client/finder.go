@@ -42,6 +42,7 @@ type finder struct {
 	moves         int        // how often the target has changed without a wait
 	since         clock.Time // when this attachment was confirmed
 	orphaned      clock.Time // when the client lost its leader; zero while attached
+	silent        clock.Time // since when that leader had not answered; zero while attached
 	term          uint64     // the highest term that a voter has reported
 	provenTerm    uint64     // the term of the leader that last opened or attached this session
 }
@@ -122,8 +123,8 @@ func (f *finder) nextWait() time.Duration {
 	return wait
 }
 
-// left notes the end of an attachment.
-func (f *finder) left(now clock.Time) { f.orphaned = now }
+// left notes the end of an attachment to a leader that has not answered since the time silent.
+func (f *finder) left(now, silent clock.Time) { f.orphaned, f.silent = now, silent }
 
 // resetBackoff forgets the changes of the target if the attachment has lasted.
 func (f *finder) resetBackoff(now clock.Time) {
@@ -142,5 +143,5 @@ func (f *finder) opened(term uint64) { f.provenTerm = term }
 
 // attached notes that the leader of a term has attached the session.
 func (f *finder) attached(now clock.Time, term uint64) {
-	f.since, f.provenTerm, f.orphaned = now, term, 0
+	f.since, f.provenTerm, f.orphaned, f.silent = now, term, 0, 0
 }

@@ -129,11 +129,10 @@ func (r *renewals) next(now clock.Time) uint64 {
 	return r.seq
 }
 
-// silentSince returns since when no leader has answered. Zero means that no answer is due. A leader
-// that was slow before has more time to answer, but a request with Try has not.
+// silentSince returns since when no leader has answered. Zero means that no answer is due.
 func (c *Core) silentSince() clock.Time {
-	if c.finder.orphaned != 0 {
-		return c.finder.orphaned
+	if c.finder.silent != 0 {
+		return c.finder.silent
 	}
 	if c.counts.open > 0 {
 		return c.pulse.heardAt
@@ -144,9 +143,17 @@ func (c *Core) silentSince() clock.Time {
 	return 0
 }
 
-func (c *Core) silentFor(now clock.Time) time.Duration {
-	if since := c.silentSince(); since != 0 {
-		return now.Sub(since)
+// triesEnd returns when the requests with Try fail unless a leader answers before. Zero means
+// never. A leader that was slow before has more time to answer, but such a request has not. Time
+// before the request counts only if the leader was lost by then: the process may have been paused.
+func (c *Core) triesEnd() clock.Time {
+	since := c.silentSince()
+	if c.counts.tries == 0 || since == 0 {
+		return 0
 	}
-	return 0
+	since = max(since, c.counts.triedSince)
+	if c.finder.orphaned != 0 {
+		since = min(since, c.finder.orphaned)
+	}
+	return since.Add(tryWithout)
 }

@@ -51,6 +51,9 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	c.counts.keyBytes += r.bytes()
 	if r.Try {
 		c.counts.tries++
+		if c.counts.tries == 1 {
+			c.counts.triedSince = now
+		}
 	}
 	switch {
 	case c.ending.closing || c.ending.closed:
@@ -65,7 +68,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 		c.fail(r, ErrInJeopardy)
 	case r.refuseUpgrade() != nil:
 		c.fail(r, r.refuseUpgrade())
-	case r.Try && c.silentFor(now) >= tryWithout:
+	case r.Try && c.finder.orphaned != 0 && now.Sub(c.finder.orphaned) >= tryWithout:
 		c.fail(r, ErrNoLeader)
 	default:
 		c.order++
@@ -494,6 +497,8 @@ type counts struct {
 	keyBytes int
 	tries    int
 	room     int // the most entries since the map byNumber was made
+
+	triedSince clock.Time // since when there has been a request with Try; of use if tries > 0
 }
 
 // asked counts the bytes of commands that are sent, or of answered ones if it is negative.

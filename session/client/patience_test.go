@@ -80,7 +80,11 @@ func TestATryDoesNotWaitForASilentLeader(t *testing.T) {
 				b.advance(max(min(b.core.Next().Sub(b.now), until.Sub(b.now)), 0))
 			}
 			began, r := b.now, b.acquire("k", true)
+			turns := 0
 			for b.turn(); len(b.outcomes) == 0; b.turn() {
+				if turns++; turns > 100 {
+					t.Fatalf("a leader that took %v is silent for %v: a Try does not end", took, after)
+				}
 				if len(b.commands) > 0 && b.to.ID == nodeidtest.ID(2) {
 					b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(3)))
 				} else {
@@ -92,5 +96,26 @@ func TestATryDoesNotWaitForASilentLeader(t *testing.T) {
 				t.Errorf("a leader that took %v is silent for %v: a Try waits for %v", took, after, waited)
 			}
 		}
+	}
+}
+
+// TestATryAfterAPauseWaitsForTheLeader checks that a request with Try which is made after the
+// process was paused, and before the leader's answers are read, does not fail. The leader was not
+// silent.
+func TestATryAfterAPauseWaitsForTheLeader(t *testing.T) {
+	t.Parallel()
+	for _, pause := range []time.Duration{tryWithout, 2 * tryWithout, benchTTL / 2} {
+		b := slowLeader(t, time.Millisecond)
+		missed := b.renewed()
+		b.advance(pause)
+		r := b.acquire("k", true)
+		b.turn()
+		b.reply(nodeidtest.ID(1), missed)
+		b.turn()
+		b.reply(b.to.ID, b.attached(lockfsm.Done), b.renewed())
+		b.turn()
+		b.reply(b.to.ID, b.state(r.entry.number, lockfsm.Granted, 7))
+		b.turn()
+		b.outcome(r, OutcomeGranted, nil)
 	}
 }

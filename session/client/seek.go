@@ -22,7 +22,7 @@ const (
 // is zero, the core asks no target.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
-		c.finder.left(cmp.Or(c.silentSince(), now))
+		c.finder.left(now, cmp.Or(c.silentSince(), now))
 		c.tally.unanswered += c.pulse.renewals.Count()
 	}
 	c.phase = Seeking

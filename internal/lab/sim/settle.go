@@ -102,7 +102,7 @@ func (w *fleet) settle() progress {
 		return w.now-since > w.cfg.TTL+restsFor // the settled state must last
 	})
 	if !done && w.fault == "" {
-		w.broken("no progress after healing")
+		w.broken("no progress after healing: the settled state does not last")
 	}
 	return p
 }

@@ -3,7 +3,7 @@
 // leaves out, and run the rest.
 //
 // At a merge ./test.sh passes -short to go test; ./test.sh -long, which CI runs every night, does
-// not. A test that only runs more seeds every night asks testing.Short itself.
+// not. A test that only runs more seeds every night uses Sized, or asks testing.Short itself.
 package slow
 
 import (
