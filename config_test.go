@@ -210,8 +210,6 @@ func TestWhatIsSetIsKept(t *testing.T) {
 	}
 }
 
-// TestEachSettingAtItsBounds tries each number, text and list of a Config at its bounds and one
-// beyond.
 func TestDirAndRunDirTogether(t *testing.T) {
 	err := Config{Dir: "a", RunDir: "b"}.withDefaults().validate()
 	if err == nil || !strings.Contains(err.Error(), "Config.RunDir: is set together with Dir") {
@@ -219,52 +217,57 @@ func TestDirAndRunDirTogether(t *testing.T) {
 	}
 }
 
+// TestEachSettingAtItsBounds tries each number, text and list of a Config at its bounds and one
+// beyond.
 func TestEachSettingAtItsBounds(t *testing.T) {
-	names := func(n int) (all []string) {
+	names := func(n int64) (all []string) {
 		for i := range n {
 			all = append(all, fmt.Sprint("f", i))
 		}
 		return all
 	}
-	text := func(n int) string { return strings.Repeat("x", n) }
+	text := func(n int64) string { return strings.Repeat("x", int(n)) }
 	joined := func(c *Config) { c.Join, c.Insecure = []string{"a:1"}, true }
 	founded := func(c *Config) { joined(c); c.Replicas = 1 }
 	for field, row := range map[string]struct {
-		set     func(c *Config, n int)
-		in, out []int
+		set     func(c *Config, n int64)
+		in, out []int64
 	}{
-		"Name":        {func(c *Config, n int) { c.Name = text(n) }, []int{1, 128}, []int{129}},
-		"Cluster":     {func(c *Config, n int) { c.Cluster = text(n) }, []int{1, 128}, []int{129}},
-		"Zone":        {func(c *Config, n int) { c.Zone = text(n) }, []int{0, 64}, []int{65}},
-		"Dir":         {func(c *Config, n int) { c.Dir = text(n) }, []int{0, 4096}, []int{4097}},
-		"RunDir":      {func(c *Config, n int) { c.RunDir = text(n) }, []int{0, 4096}, []int{4097}},
-		"Replicas":    {func(c *Config, n int) { joined(c); c.Replicas = n }, []int{1, 16}, []int{-1, 17}},
-		"Founders":    {func(c *Config, n int) { joined(c); c.Founders = names(n) }, []int{1, 64}, []int{65}},
-		"Founders[0]": {func(c *Config, n int) { joined(c); c.Founders = []string{text(n)} }, []int{1, 128}, []int{0, 129}},
-		"Voters":      {func(c *Config, n int) { c.Voters = n }, []int{0, 1, 3, 5, 7}, []int{-1, 2, 4, 6, 8, 9}},
-		"StickyUnused": {func(c *Config, n int) { c.StickyUnused = time.Duration(n) }, []int{1e6, 36e11},
-			[]int{1e6 - 1, 36e11 + 1}},
-		"SessionTTL": {func(c *Config, n int) { c.SessionTTL = time.Duration(n) }, []int{1e9, 6e11},
-			[]int{1e9 - 1, 6e11 + 1}},
-		"Grace": {func(c *Config, n int) { c.Grace = time.Duration(n) }, []int{-1, 0, 1e10, 36e11},
-			[]int{1, 1e10 - 1, 36e11 + 1}},
-		"MaxSessionBytes": {func(c *Config, n int) { c.MaxSessionBytes, c.MaxGroupBytes = int64(n), maxBudget },
-			[]int{minBudget, maxBudget}, []int{minBudget - 1, maxBudget + 1}},
-		"MaxSessionBytes ": {func(c *Config, n int) { c.MaxSessionBytes, c.MaxGroupBytes = int64(n), 2*minBudget },
-			[]int{2 * minBudget}, []int{2*minBudget + 1}},
-		"MaxGroupBytes": {func(c *Config, n int) { c.MaxSessionBytes, c.MaxGroupBytes = int64(min(n, maxBudget)), int64(n) },
-			[]int{minBudget, maxBudget}, []int{minBudget - 1, maxBudget + 1}},
-		`MaxWaiting["p"]`: {func(c *Config, n int) { c.MaxWaiting = map[string]int{"p": n} }, []int{1, 65_536},
-			[]int{-1, 0, 65_537}},
-		"OldSecrets": {func(c *Config, n int) { c.Secret, c.OldSecrets = secretA, slices.Repeat([]string{secretB}, n) },
-			[]int{0, 8}, []int{9}},
-		"Bind": {func(c *Config, n int) { founded(c); c.Bind = fmt.Sprint("127.0.0.1:", n) }, []int{0, 65_535},
-			[]int{-1, 65_536}},
-		"Bind ": {func(c *Config, n int) { founded(c); c.Bind = text(n) + ":1" }, []int{0, 253}, []int{254}},
-		"Advertise": {func(c *Config, n int) { founded(c); c.Advertise = fmt.Sprint("a:", n) }, []int{1, 65_535},
-			[]int{0, 65_536}},
-		"Advertise ": {func(c *Config, n int) { founded(c); c.Advertise = text(n) + ":1" }, []int{1, 253},
-			[]int{0, 254}},
+		"Name":     {func(c *Config, n int64) { c.Name = text(n) }, []int64{1, 128}, []int64{129}},
+		"Cluster":  {func(c *Config, n int64) { c.Cluster = text(n) }, []int64{1, 128}, []int64{129}},
+		"Zone":     {func(c *Config, n int64) { c.Zone = text(n) }, []int64{0, 64}, []int64{65}},
+		"Dir":      {func(c *Config, n int64) { c.Dir = text(n) }, []int64{0, 4096}, []int64{4097}},
+		"RunDir":   {func(c *Config, n int64) { c.RunDir = text(n) }, []int64{0, 4096}, []int64{4097}},
+		"Replicas": {func(c *Config, n int64) { joined(c); c.Replicas = int(n) }, []int64{1, 16}, []int64{-1, 17}},
+		"Founders": {func(c *Config, n int64) { joined(c); c.Founders = names(n) }, []int64{1, 64}, []int64{65}},
+		"Founders[0]": {func(c *Config, n int64) { joined(c); c.Founders = []string{text(n)} },
+			[]int64{1, 128}, []int64{0, 129}},
+		"Voters": {func(c *Config, n int64) { c.Voters = int(n) }, []int64{0, 1, 3, 5, 7}, []int64{-1, 2, 4, 6, 8, 9}},
+		"StickyUnused": {func(c *Config, n int64) { c.StickyUnused = time.Duration(n) }, []int64{1e6, 36e11},
+			[]int64{1e6 - 1, 36e11 + 1}},
+		"SessionTTL": {func(c *Config, n int64) { c.SessionTTL = time.Duration(n) }, []int64{1e9, 6e11},
+			[]int64{1e9 - 1, 6e11 + 1}},
+		"Grace": {func(c *Config, n int64) { c.Grace = time.Duration(n) }, []int64{-1, 0, 1e10, 36e11},
+			[]int64{1, 1e10 - 1, 36e11 + 1}},
+		"MaxSessionBytes": {func(c *Config, n int64) { c.MaxSessionBytes, c.MaxGroupBytes = n, maxBudget },
+			[]int64{minBudget, maxBudget}, []int64{minBudget - 1, maxBudget + 1}},
+		"MaxSessionBytes ": {func(c *Config, n int64) { c.MaxSessionBytes, c.MaxGroupBytes = n, 2*minBudget },
+			[]int64{2 * minBudget}, []int64{2*minBudget + 1}},
+		"MaxGroupBytes": {func(c *Config, n int64) { c.MaxSessionBytes, c.MaxGroupBytes = min(n, maxBudget), n },
+			[]int64{minBudget, maxBudget}, []int64{minBudget - 1, maxBudget + 1}},
+		`MaxWaiting["p"]`: {func(c *Config, n int64) { c.MaxWaiting = map[string]int{"p": int(n)} }, []int64{1, 65_536},
+			[]int64{-1, 0, 65_537}},
+		"OldSecrets": {func(c *Config, n int64) {
+			c.Secret, c.OldSecrets = secretA, slices.Repeat([]string{secretB}, int(n))
+		},
+			[]int64{0, 8}, []int64{9}},
+		"Bind": {func(c *Config, n int64) { founded(c); c.Bind = fmt.Sprint("127.0.0.1:", n) }, []int64{0, 65_535},
+			[]int64{-1, 65_536}},
+		"Bind ": {func(c *Config, n int64) { founded(c); c.Bind = text(n) + ":1" }, []int64{0, 253}, []int64{254}},
+		"Advertise": {func(c *Config, n int64) { founded(c); c.Advertise = fmt.Sprint("a:", n) }, []int64{1, 65_535},
+			[]int64{0, 65_536}},
+		"Advertise ": {func(c *Config, n int64) { founded(c); c.Advertise = text(n) + ":1" }, []int64{1, 253},
+			[]int64{0, 254}},
 	} {
 		for _, n := range slices.Concat(row.in, row.out) {
 			c := Config{Name: "n"}

@@ -50,9 +50,9 @@ func (m *machine) between() {
 	}
 	switch m.random.IntN(40) {
 	case 0:
-		m.suspend(time.Duration(m.random.IntN(int(time.Hour))))
+		m.suspend(time.Duration(m.random.Int64N(int64(time.Hour))))
 	case 1: // the wall clock is set
-		m.wall += time.Duration(m.random.IntN(int(time.Hour))) - 30*time.Minute
+		m.wall += time.Duration(m.random.Int64N(int64(time.Hour))) - 30*time.Minute
 	case 2: // the wall clock is set by little
 		m.wall += time.Duration(m.random.IntN(50_000)) // set back, it would hide a suspension
 	case 3:

@@ -359,7 +359,7 @@ func TestDirHangs(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	for _, cfg := range []Config{{}, {Path: "x", SegmentBytes: 1}, {Path: "x", SegmentBytes: 2 << 30},
+	for _, cfg := range []Config{{}, {Path: "x", SegmentBytes: 1}, {Path: "x", SegmentBytes: maxSegmentBytes + 1},
 		{Path: "x", SegmentBytes: -1}} {
 		if _, err := Open(cfg); err == nil {
 			t.Errorf("%+v: no error", cfg)

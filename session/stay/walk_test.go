@@ -153,9 +153,9 @@ func (w *walk) time() {
 	w.t.Helper()
 	switch w.rng.IntN(6) {
 	case 0:
-		w.tick(time.Duration(w.rng.IntN(int(2 * rigIdle))))
+		w.tick(time.Duration(w.rng.Int64N(int64(2 * rigIdle))))
 	case 5:
-		w.tick(time.Duration(w.rng.IntN(int(rigTTL))))
+		w.tick(time.Duration(w.rng.Int64N(int64(rigTTL))))
 	case 1:
 		w.kinds["late renewal"]++
 		w.s.Renewed(w.window())
