@@ -181,7 +181,7 @@ func marked(t *testing.T, log run, raise int) {
 // replay all golden logs.
 func TestTheNextBuild(t *testing.T) {
 	slow.Nightly(t)
-	if RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
+	if RulesVersion >= marksVersion || os.Getenv("PLANTED_BUG") != "" {
 		t.Skip("only in a full run of the present build")
 	}
 	if _, err := exec.LookPath("go"); err != nil {

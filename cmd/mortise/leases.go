@@ -68,10 +68,7 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 		return nil, err
 	}
 	if ttl > 0 {
-		l.timer = time.AfterFunc(ttl, func() {
-			ls.drop(l.id,
-				l.lost("did not keep its lease alive for "+ttl.String()))
-		})
+		l.timer = time.AfterFunc(ttl, func() { ls.expire(l, "did not keep its lease alive for "+ttl.String()) })
 	}
 	return l, nil
 }
@@ -94,7 +91,7 @@ func (ls *leases) lasting(client any, id, name string, most time.Duration) (done
 		}
 		l.lasts = true
 		if most > 0 {
-			l.timer = time.AfterFunc(most, func() { ls.drop(id, l.lost("held its lock for its longest time, "+most.String())) })
+			l.timer = time.AfterFunc(most, func() { ls.expire(l, "held its lock for its longest time, "+most.String()) })
 		}
 	}
 	l.asking++
@@ -451,6 +448,16 @@ func (ls *leases) drop(id, lost string) bool {
 		ls.remove(l, lost)
 	}
 	return l != nil
+}
+
+// expire drops a lease whose time is over, unless it has ended meanwhile. Its client may have
+// opened another one with the same id.
+func (ls *leases) expire(ending *lease, how string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if l := ls.all[ending.id]; l == ending {
+		ls.remove(l, l.lost(how))
+	}
 }
 
 // remove is like drop, but the lease must exist and the caller must hold mu.

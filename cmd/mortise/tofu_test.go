@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -374,6 +375,30 @@ func TestLastingLeasesMakeRoom(t *testing.T) {
 	if !ls.holds("held") || !ls.holds("new") || ls.drop("lost", "") {
 		t.Error("the wrong lease has ended")
 	}
+}
+
+// A lease that ends while its timer fires takes none with it that the same run has opened since.
+func TestLeasesThatEndWhenTheirTimerFires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := newLeases(nil)
+		open := func() {
+			if _, err := ls.lasting("x", "run", "run", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open()
+		first := ls.all["run"]
+		ls.mu.Lock()
+		time.Sleep(time.Minute) // the timer has fired, and its function waits for the mutex
+		ls.remove(first, "")
+		ls.mu.Unlock()
+		open()
+		synctest.Wait()
+		if ls.all["run"] == nil || ls.all["run"] == first {
+			t.Error("the timer has ended another lease")
+		}
+		ls.close()
+	})
 }
 
 // A lock stays taken when its agent dies, for its lock delay. The same run and force-unlock reach

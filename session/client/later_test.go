@@ -12,7 +12,7 @@ import (
 // TestTheNextClient runs the test of the client with the next version of the rules.
 func TestTheNextClient(t *testing.T) {
 	slow.Nightly(t)
-	if os.Getenv("MORTISE_BUG") != "" {
+	if os.Getenv("PLANTED_BUG") != "" {
 		t.Skip("only in a full run of the present build")
 	}
 	if _, err := exec.LookPath("go"); err != nil {

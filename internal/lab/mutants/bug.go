@@ -2,7 +2,7 @@ package mutants
 
 // Bug is one planted bug.
 type Bug struct {
-	// Name is the name of the bug. The environment variable MORTISE_BUG selects the bug by this
+	// Name is the name of the bug. The environment variable PLANTED_BUG selects the bug by this
 	// name, which the edits pass to the function bug.
 	Name string
 	// Package is the directory of the package that enforces the rule, "." for the root.

@@ -137,14 +137,14 @@ const asker = `package %s
 import "os"
 
 // planted is the one bug that is switched on, read once.
-var planted = os.Getenv("MORTISE_BUG")
+var planted = os.Getenv("PLANTED_BUG")
 
 // bug reports whether a planted bug is switched on.
 func bug(name string) bool { return name == planted }
 `
 
 // Sources returns the files of the overlay with all planted bugs: their texts by their paths below
-// root, with slashes. In the built program, MORTISE_BUG selects the bug.
+// root, with slashes. In the built program, PLANTED_BUG selects the bug.
 func Sources(root string) (map[string]string, error) {
 	planted, err := Planted(root)
 	if err != nil {

@@ -98,8 +98,7 @@ func Layers() []Layer {
 			Packages: []string{"lockfsm", "session", "session/client", "session/keeper", "session/stay", "raftlog",
 				"cluster", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"},
 			Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		// The recorded commands refuse the variable that plants a bug.
-		{Name: "agent", Package: "cmd/mortise", Packages: []string{"cmd/mortise"}, Skip: "AsRecorded",
+		{Name: "agent", Package: "cmd/mortise", Packages: []string{"cmd/mortise"},
 			Run: "^Test(Shares|EveryWait|Waiting|AGrantHas|Requests|Refusals|Clients|Leases|HolderFate|Command|ALockLasts|" +
 				"WhatIsATouch)"},
 		{Name: "instance", Package: "internal/instance", Packages: []string{"internal/instance"}},

@@ -5,7 +5,7 @@
 // The product contains no planted bugs. The files in the directory edits describe how each bug is
 // put into the sources: some lines of a file, and the lines that replace them, with a condition
 // that calls bug(name). All edits together make one overlay for go build and go test ([Overlay]).
-// The built code compares the name with the variable MORTISE_BUG, which it reads once at the start
+// The built code compares the name with the variable PLANTED_BUG, which it reads once at the start
 // of the process.
 //
 // Guarantees: if the lines of an edit do not occur in its file exactly once, TestEditsFit fails and

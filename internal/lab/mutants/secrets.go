@@ -175,6 +175,8 @@ func doors() []Bug {
 			Breaks: "what a command has started works on without its lock when the watchdog is killed"},
 		{Name: "command-apart-from-its-terminal", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "a command waits without end for its terminal, and its lock stays taken"},
+		{Name: "timer-ends-the-next-lease", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a run loses a lock that it has just taken, because its last one had lasted too long"},
 		{Name: "refused-at-any-rate", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "programs without a token take the processor from those with one"},
 		{Name: "hosts-not-paced", Package: "transport", Hazard: "none",

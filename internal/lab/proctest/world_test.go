@@ -152,7 +152,7 @@ func (w *world) startProgram(program, name string, m *machine, more ...string) *
 
 func (w *world) environment(name, life string, m *machine) []string {
 	vars := []string{
-		"PATH=" + os.Getenv("PATH"), "MORTISE_BUG=" + os.Getenv("MORTISE_BUG"),
+		"PATH=" + os.Getenv("PATH"), "PLANTED_BUG=" + os.Getenv("PLANTED_BUG"),
 		"MT_HISTORY=" + w.file(life+".jsonl"), "MT_PROBE_EVERY=20ms",
 		"ORDERS_NAME=" + name, "ORDERS_JOIN=dns:///" + service + ":7947",
 	}

@@ -82,7 +82,7 @@ func (b *bench) look(ctx context.Context, l mutants.Layer, bug mutants.Bug, args
 		return sighting{binaries.Outcome{Slow: true, Output: []byte(err.Error())}, l.Name}
 	}
 	args = append([]string{"-test.failfast"}, args...)
-	env = append(append(l.Environ(bug), env...), "MORTISE_BUG="+bug.Name)
+	env = append(append(l.Environ(bug), env...), "PLANTED_BUG="+bug.Name)
 	return sighting{b.Run(ctx, l.Package, args, env, limit), l.Name}
 }
 

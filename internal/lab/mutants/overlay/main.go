@@ -1,7 +1,7 @@
 // Command overlay writes the sources with all planted bugs and prints the name of a file for the
 // flag -overlay. It must be run in the root of the module:
 //
-//	MORTISE_BUG=stale-ack go test -overlay "$(go run ./internal/lab/mutants/overlay)" \
+//	PLANTED_BUG=stale-ack go test -overlay "$(go run ./internal/lab/mutants/overlay)" \
 //		-run Simulation ./session
 //
 // It writes to the directory in its argument, by default to a new temporary directory.

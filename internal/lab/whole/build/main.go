@@ -3,7 +3,7 @@
 //
 //	go run ./internal/lab/whole/build [-planted] DIR
 //
-// It writes to the directory DIR. With -planted, the product has all planted bugs (MORTISE_BUG).
+// It writes to the directory DIR. With -planted, the product has all planted bugs (PLANTED_BUG).
 package main
 
 import (

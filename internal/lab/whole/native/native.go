@@ -147,7 +147,7 @@ func change(root string, files map[string]string, name string) error {
 
 // Overlay writes all changed files below dir, and returns the name of a file for the flag -overlay
 // of go build and go test. The parameter root is the root of the module. With planted set, the
-// product has all planted bugs, and MORTISE_BUG selects one.
+// product has all planted bugs, and PLANTED_BUG selects one.
 func Overlay(root, goroot, dir string, planted bool) (string, error) {
 	files := map[string]string{}
 	if planted {

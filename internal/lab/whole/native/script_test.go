@@ -34,13 +34,13 @@ const fakeBinary = `#!/bin/sh
 echo "$MORTISE_SEED" >>"$FAKE_DIR/ran"
 env >>"$FAKE_DIR/environ"
 hash=same
-[ "$MORTISE_BUG$MORTISE_SEED" != differs40 ] || hash=$(wc -l <"$FAKE_DIR/ran")
+[ "$PLANTED_BUG$MORTISE_SEED" != differs40 ] || hash=$(wc -l <"$FAKE_DIR/ran")
 echo "transcript of $MORTISE_SEED $hash" >"$MORTISE_TRANSCRIPT"
-if [ "$MORTISE_BUG$MORTISE_SEED" = planted4 ]; then
+if [ "$PLANTED_BUG$MORTISE_SEED" = planted4 ]; then
   echo $$ >"$FAKE_DIR/endless"
   exec sleep 1000
 fi
-if [ "$MORTISE_BUG$MORTISE_SEED" = planted3 ]; then
+if [ "$PLANTED_BUG$MORTISE_SEED" = planted3 ]; then
   for i in $(seq 100); do
     [ ! -s "$FAKE_DIR/endless" ] || break
     sleep 0.1
