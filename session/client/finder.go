@@ -39,7 +39,10 @@ type finder struct {
 	excusedUntil  clock.Time // an answer is not overdue before; zero means no excuse
 	excuses       int        // how often the present answer was excused
 	wait          time.Duration
-	moves         int        // how often the target has changed without a wait
+	moves         int       // how often the target has changed without a wait
+	cut           nodeid.ID // the last target whose stream ended; zero once one has attached the session
+	cuts          int       // how often it has ended in a row, while the term was cutTerm
+	cutTerm       uint64
 	since         clock.Time // when this attachment was confirmed
 	orphaned      clock.Time // when the client lost its leader; zero while attached
 	silent        clock.Time // since when that leader had not answered; zero while attached
@@ -136,6 +139,20 @@ func (f *finder) resetBackoff(now clock.Time) {
 // allow sets the time in which the leader must answer.
 func (f *finder) allow(answerTimeout time.Duration) { f.answerTimeout = answerTimeout }
 
+// cutOff notes that the stream of the target has ended.
+func (f *finder) cutOff() {
+	if f.cut != f.target.ID || f.cutTerm != f.term {
+		f.cut, f.cuts, f.cutTerm = f.target.ID, 0, f.term
+	}
+	f.cuts++
+}
+
+// isCutOff reports whether a voter that names a leader in a term says nothing new: the stream of
+// that leader has ended, and so has the next one.
+func (f *finder) isCutOff(leader nodeid.ID, term uint64) bool {
+	return f.cuts > 1 && leader == f.cut && term == f.cutTerm
+}
+
 func (f *finder) heard(term uint64) { f.term = max(f.term, term) }
 
 // opened notes that the leader of a term has opened the session.
@@ -144,4 +161,5 @@ func (f *finder) opened(term uint64) { f.provenTerm = term }
 // attached notes that the leader of a term has attached the session.
 func (f *finder) attached(now clock.Time, term uint64) {
 	f.since, f.provenTerm, f.orphaned, f.silent = now, term, 0, 0
+	f.cut, f.cuts = nodeid.ID{}, 0
 }

@@ -177,6 +177,7 @@ func (c *Core) deaf(now clock.Time) bool {
 func (c *Core) Down(now clock.Time, peer nodeid.ID) {
 	c.begin(now)
 	if c.phase != Seeking && !c.askDue && peer == c.finder.target.ID {
+		c.finder.cutOff()
 		c.redirect(now, nodeid.Endpoint{})
 	}
 }
@@ -210,7 +211,7 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	case c.phase == Attached && r.Term == c.finder.provenTerm && leader.ID == c.finder.target.ID:
 		// A new leader informs all clients that asked before it was ready. This client has already
 		// attached to that leader.
-	case mine && known:
+	case mine && known && !c.finder.isCutOff(r.Leader, r.Term):
 		c.redirect(now, leader)
 	case mine:
 		c.backOff(now, nodeid.Endpoint{})

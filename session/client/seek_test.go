@@ -327,3 +327,64 @@ func TestAnOldBuildKnowsWhy(t *testing.T) {
 		t.Errorf("it has a session and says %v", s.Outdated)
 	}
 }
+
+// TestALeaderThatIsCutOffIsFollowedOnce checks that a client follows voters to a leader whose
+// stream has ended only once in a term. The voters do not know yet that it is dead, and tell all
+// clients that have asked when they know. The client follows the next leader at once, and also the
+// same one in a later term.
+func TestALeaderThatIsCutOffIsFollowedOnce(t *testing.T) {
+	t.Parallel()
+	for _, next := range []uint64{1, 3} {
+		b := newBench(t)
+		b.attach()
+		asks := func(id uint64) {
+			t.Helper()
+			if b.turn(); b.to.ID != nodeidtest.ID(id) || b.core.phase != Attaching {
+				t.Fatalf("it asked %d, phase %v", nodeidtest.Number(b.to.ID), b.core.phase)
+			}
+		}
+		b.core.Down(b.now, nodeidtest.ID(1))
+		asks(2)
+		b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1)))
+		asks(1)
+		b.core.Down(b.now, nodeidtest.ID(1))
+		asks(3)
+		b.reply(nodeidtest.ID(3), redirect(3, nodeidtest.ID(1)))
+		b.want("")
+		if at := b.core.Next(); at != b.now.Add(waitFirst) {
+			t.Errorf("it asks again in %v", at.Sub(b.now))
+		}
+		b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(next)))
+		asks(next)
+		b.reply(nodeidtest.ID(next), b.attached(lockfsm.Done), b.renewed())
+		if b.core.Down(b.now, nodeidtest.ID(next)); b.core.finder.isCutOff(nodeidtest.ID(next), 4) {
+			t.Error("the first end of a stream counts as the second")
+		}
+	}
+}
+
+// TestADeadLeaderCostsFewQuestions counts what a client asks within half a second in which the
+// voters do not know that the leader is dead. With thousands of clients these questions would delay
+// the election.
+func TestADeadLeaderCostsFewQuestions(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.core.Down(b.now, nodeidtest.ID(1))
+	voters, dead := 0, 0
+	for end := b.now.Add(500 * time.Millisecond); b.now.Before(end); {
+		switch frame := b.turn(); {
+		case frame == "":
+			b.now = b.core.Next()
+		case b.to.ID == nodeidtest.ID(1):
+			dead++
+			b.core.Down(b.now, nodeidtest.ID(1))
+		default:
+			voters++
+			b.reply(b.to.ID, redirect(3, nodeidtest.ID(1)))
+		}
+	}
+	if voters > 5 || dead > 3 {
+		t.Errorf("it asked voters %d times, and the dead leader %d times", voters, dead)
+	}
+}

@@ -49,6 +49,8 @@ func bounds() []Bug {
 			Breaks: "a session that once had many locks costs a voter megabytes that no budget counts"},
 		{Name: "try-waits-for-a-slow-leader", Package: "session/client", Hazard: "none",
 			Breaks: "TryLock takes 5 s at a silent leader that was slow before"},
+		{Name: "dead-leader-followed", Package: "session/client", Hazard: "none",
+			Breaks: "thousands of clients dial a dead leader again and again, and delay the election of the next one"},
 		{Name: "try-pays-for-a-pause", Package: "session/client", Hazard: "none",
 			Breaks: "TryLock fails at once with ErrNotReady in a process that was paused for 2 s"},
 		{Name: "clients-keep-their-room", Package: "session/client", Hazard: "none",
