@@ -28,8 +28,8 @@ func (a *answer) evict(e Eviction) *Eviction {
 
 // list returns the states of all requests of a session.
 func (a *answer) list(s *session) []Change {
-	a.states = slices.Grow(emptied(a.states), len(s.requests))
-	for e := s.first; e != nil; e = e.next {
+	a.states = slices.Grow(emptied(a.states), s.requests.Len())
+	for e := range s.requests.All() {
 		a.states = append(a.states, e.change())
 	}
 	return a.states

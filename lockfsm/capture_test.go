@@ -158,10 +158,10 @@ func crowdCommand(r *rand.Rand, i int, live []*session) Command {
 		if s.next == 1 {
 			c.Live = nil
 		}
-	case n < 65 || s.first == nil:
+	case n < 65 || s.requests.Len() == 0:
 		c.Kind, c.Key = Acquire, fmt.Sprint(r.IntN(400))
 	default:
-		c.Kind, c.Number = Release, s.first.number
+		c.Kind, c.Number = Release, s.firstRequest().number
 	}
 	return c
 }

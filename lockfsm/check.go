@@ -16,8 +16,7 @@ import (
 //	 3  Sessions ascend by ID. The map by ID has exactly these sessions, and the map by nonce
 //	    exactly those that are not gone.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
-//	 5  The requests of a session ascend by number, below next. The map by number has exactly
-//	    these requests, and room for at most 128 or 32 times as many.
+//	 5  The requests of a session ascend by number, below next, and are found by number.
 //	 6  Every lock in the list has a valid key, and at least one entry or data. The map by key has
 //	    exactly these locks.
 //	 7  A queue is linked in both directions and ascends by revision, except for upgrades. Its
@@ -143,7 +142,7 @@ func (c *checker) sessions() {
 			c.broken(3, "session %d is not found by its ID and its nonce", s.id)
 		if s.gone {
 			gone++
-			_ = s.first != nil || c.broken(17, "session %d is gone and has nothing", s.id)
+			_ = s.requests.Len() > 0 || c.broken(17, "session %d is gone and has nothing", s.id)
 		}
 		_ = 0 < s.ttl || c.broken(4, "session %d has a TTL of %v", s.id, s.ttl)
 		_ = 0 < s.next && s.next <= MaxNumber+1 || c.broken(4, "session %d has next number %d", s.id, s.next)
@@ -165,28 +164,26 @@ func (c *checker) sessions() {
 func (c *checker) entriesOf(s *session) {
 	var before *entry
 	n, held, requests := uint32(0), uint32(0), 0
-	for e := s.first; e != nil; before, e = e, e.next {
+	for e := range s.requests.All() {
 		n += e.places()
 		if e.token != 0 {
 			held += e.places()
 		}
 		requests++
-		_ = e.prev == before && e.session == s && e.lead() == e ||
-			c.broken(5, "entry %d/%d is linked wrongly", s.id, e.number)
+		_ = e.session == s && e.lead() == e || c.broken(5, "entry %d/%d is no request of its session", s.id, e.number)
 		_ = before == nil || before.number < e.number || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
 		_ = 0 < e.number && e.number < s.next || c.broken(5, "entry %d/%d is not below the next number %d", s.id,
 			e.number, s.next)
 		_ = !s.gone || e.delayed() || c.broken(17, "entry %d/%d has outlived its session without a delay", s.id,
 			e.number)
-		_ = s.requests[e.number] == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
+		_ = s.request(e.number) == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
+		before = e
 	}
-	_ = s.last == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id,
+	_ = s.requests.Last() == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id,
 		s.entries, n)
 	_ = s.held == held || c.broken(5, "session %d counts %d keys that it holds, and lists %d", s.id, s.held, held)
-	_ = len(s.requests) == requests || c.broken(5, "session %d lists %d requests, %d are found by number", s.id,
-		requests, len(s.requests))
-	_ = int(s.room) >= requests && int(s.room) <= max(keptRequests, roomFactor*requests) ||
-		c.broken(5, "session %d has room for %d requests, and lists %d", s.id, s.room, requests)
+	_ = s.requests.Len() == requests || c.broken(5, "session %d lists %d requests, and counts %d", s.id, requests,
+		s.requests.Len())
 	c.seen.Entries += int(n)
 }
 
@@ -517,7 +514,7 @@ func (c *checker) charges() {
 			own += rightsCharge + content(len(s.rights.Text()))
 		}
 		sum += own
-		for e := s.first; e != nil; e = e.next {
+		for e := range s.requests.All() {
 			own += e.requestCharge()
 			sum += e.restCharge()
 		}

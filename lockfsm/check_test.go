@@ -38,9 +38,9 @@ func TestCheckNotices(t *testing.T) {
 		{5, "number not used up", func(m *Machine, a, _ *session) { a.next = 2 }},
 		{5, "entries miscounted", func(m *Machine, a, _ *session) { a.entries++ }},
 		{5, "holds miscounted", func(m *Machine, a, _ *session) { a.held-- }},
-		{5, "request not found", func(_ *Machine, a, _ *session) { delete(a.requests, 2) }},
-		{5, "request left behind", func(_ *Machine, a, _ *session) { a.requests[9] = a.first }},
-		{5, "numbers out of order", func(m *Machine, a, _ *session) { a.first.number, a.first.next.number = 2, 1 }},
+		{5, "request not found", func(_ *Machine, a, _ *session) { a.requests.Delete(2) }},
+		{5, "request left behind", func(_ *Machine, a, _ *session) { a.requests.Put(9, a.firstRequest()) }},
+		{5, "numbers out of order", func(m *Machine, a, _ *session) { a.request(1).number, a.request(2).number = 2, 1 }},
 		{6, "empty lock", func(m *Machine, _, _ *session) { m.linkLock(&lock{key: "empty", queue: &queue{}}) }},
 		{6, "lock not found", func(m *Machine, _, _ *session) { delete(m.locks.byKey, "y") }},
 		{6, "bad key", func(m *Machine, _, _ *session) {
@@ -49,43 +49,43 @@ func TestCheckNotices(t *testing.T) {
 			l.key = "\n"
 			m.locks.byKey[l.key] = l
 		}},
-		{7, "broken link", func(m *Machine, a, _ *session) { a.first.after.ahead = nil }},
-		{7, "queue out of order", func(m *Machine, a, _ *session) { a.first.after.rev = a.first.after.after.rev + 1 }},
-		{7, "waiters miscounted", func(m *Machine, a, _ *session) { a.first.lock.waiting-- }},
+		{7, "broken link", func(m *Machine, a, _ *session) { a.firstRequest().after.ahead = nil }},
+		{7, "queue out of order", func(m *Machine, a, _ *session) { a.firstRequest().after.rev = a.firstRequest().after.after.rev + 1 }},
+		{7, "waiters miscounted", func(m *Machine, a, _ *session) { a.firstRequest().lock.waiting-- }},
 		{7, "entry of a session that is gone", func(m *Machine, a, _ *session) { m.unlinkSession(a) }},
-		{8, "no holder", func(m *Machine, a, _ *session) { a.first.token = 0 }},
-		{8, "two hold", func(m *Machine, a, _ *session) { a.first.after.token = Token(m.bump()) }},
-		{9, "token below its entry", func(m *Machine, a, _ *session) { a.first.token = Token(a.id) - 1 }},
-		{9, "granted in the future", func(m *Machine, a, _ *session) { a.first.sinceUnixMS = 1 << 50 }},
-		{10, "a token twice", func(m *Machine, a, b *session) { a.last.token = b.last.token }},
-		{10, "token from the future", func(m *Machine, a, _ *session) { a.first.token = Token(m.rev + 1) }},
+		{8, "no holder", func(m *Machine, a, _ *session) { a.firstRequest().token = 0 }},
+		{8, "two hold", func(m *Machine, a, _ *session) { a.firstRequest().after.token = Token(m.bump()) }},
+		{9, "token below its entry", func(m *Machine, a, _ *session) { a.firstRequest().token = Token(a.id) - 1 }},
+		{9, "granted in the future", func(m *Machine, a, _ *session) { a.firstRequest().sinceUnixMS = 1 << 50 }},
+		{10, "a token twice", func(m *Machine, a, b *session) { a.requests.Last().token = b.requests.Last().token }},
+		{10, "token from the future", func(m *Machine, a, _ *session) { a.firstRequest().token = Token(m.rev + 1) }},
 		{11, "too many sessions", func(m *Machine, _, _ *session) { m.charter.Limits.Sessions = 1 }},
 		{11, "too many entries", func(m *Machine, _, _ *session) { m.charter.Limits.EntriesPerSession = 2 }},
 		{11, "too many waiters", func(m *Machine, _, _ *session) { m.charter.Limits.WaitersPerLock = 2 }},
 		{12, "counts wrong", func(m *Machine, _, _ *session) { m.counts.Waiters++ }},
-		{13, "touched and not settled", func(m *Machine, a, _ *session) { m.ripples.touch(a.first) }},
+		{13, "touched and not settled", func(m *Machine, a, _ *session) { m.ripples.touch(a.firstRequest()) }},
 		{13, "spare still in use", func(m *Machine, a, _ *session) {
 			m.spares.entries = append(m.spares.entries,
-				a.first)
+				a.firstRequest())
 		}},
 		{13, "spare lock still in use",
-			func(m *Machine, a, _ *session) { m.spares.locks = append(m.spares.locks, a.first.lock) }},
+			func(m *Machine, a, _ *session) { m.spares.locks = append(m.spares.locks, a.firstRequest().lock) }},
 		{13, "the shared queue changed", func(m *Machine, _, _ *session) { m.locks.shared.leads++ }},
 		{13, "spare queue still in use", func(m *Machine, a, _ *session) {
-			m.spares.queues = append(m.spares.queues, a.first.lock.queue)
+			m.spares.queues = append(m.spares.queues, a.firstRequest().lock.queue)
 		}},
-		{16, "notices miscounted", func(_ *Machine, a, _ *session) { a.first.lock.notices++ }},
-		{20, "stays miscounted", func(_ *Machine, a, _ *session) { a.first.lock.stays++ }},
-		{20, "a Try waits for an ordinary holder", func(_ *Machine, a, _ *session) { a.first.after.try = true }},
+		{16, "notices miscounted", func(_ *Machine, a, _ *session) { a.firstRequest().lock.notices++ }},
+		{20, "stays miscounted", func(_ *Machine, a, _ *session) { a.firstRequest().lock.stays++ }},
+		{20, "a Try waits for an ordinary holder", func(_ *Machine, a, _ *session) { a.firstRequest().after.try = true }},
 		{21, "an upgrade of an exclusive hold", func(m *Machine, a, _ *session) {
-			e := a.first.next
+			e := a.requestAfter(1)
 			e.extra = &extra{owner: 1, upgrades: true}
 			a.own(e)
 		}},
 		{21, "an upgrade of another session", func(m *Machine, a, b *session) {
-			e := b.first
+			e := b.firstRequest()
 			e.extra = &extra{owner: 1, upgrades: true}
-			a.first.permits, a.first.of = ModeU.Terms()
+			a.firstRequest().permits, a.firstRequest().of = ModeU.Terms()
 		}},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", c.invariant, c.name), func(t *testing.T) {

@@ -69,7 +69,7 @@ func (m *Machine) walk(s *session, c *view) ([]Link, verdict) {
 	}
 	found := !c.upgrades && f.behind(s, c.key, c.permits, c.of)
 	if c.upgrades {
-		hold := s.requests[c.owner]
+		hold := s.request(c.owner)
 		found = !hold.lock.alone(hold) && f.waits(s, hold.lock, hold.lock.lastInside(), true, hold)
 	}
 	for more := c.more; more.left > 0 && !found; {
@@ -85,7 +85,7 @@ func (m *Machine) walk(s *session, c *view) ([]Link, verdict) {
 	return nil, isFree
 }
 
-func (c *view) owners(s *session) owners { return owners{s.requests[c.owner], s.requests[c.inner]} }
+func (c *view) owners(s *session) owners { return owners{s.request(c.owner), s.request(c.inner)} }
 
 func (f *search) behind(s *session, key []byte, permits, of uint32) bool {
 	l := f.locks.byKey[string(key)]

@@ -60,7 +60,7 @@ func (m *Machine) circularByPermits(s *session, c *view) (path []Link, v verdict
 		owners: c.owners(s), joins: m.permitVisits, limit: m.permitVisits}
 	defer func() { m.visit(g.steps) }()
 	if c.upgrades {
-		g.askUpgrade(s.requests[c.owner])
+		g.askUpgrade(s.request(c.owner))
 	} else {
 		g.ask(m.locks.byKey[string(c.key)], c.permits, c.of)
 	}
@@ -80,7 +80,7 @@ func (m *Machine) circularByPermits(s *session, c *view) (path []Link, v verdict
 		return nil, isFree
 	}
 	if c.upgrades {
-		g.asked.places[0].own = g.of[s.requests[c.owner]]
+		g.asked.places[0].own = g.of[s.request(c.owner)]
 	}
 	g.players = append(g.players, g.asked)
 	v = g.decide(func() { path = g.path(s) })

@@ -170,7 +170,7 @@ type contestant struct {
 
 func (m *Machine) players(of SessionID) (all []contestant) {
 	for id, s := range m.sessions.byID {
-		for _, e := range s.requests {
+		for e := range s.requests.All() {
 			if of != 0 && of != id {
 				continue
 			}

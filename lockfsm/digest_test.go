@@ -97,16 +97,16 @@ func TestDigestOfARestoredState(t *testing.T) {
 		},
 		"a number is another": func(m *Machine) {
 			e := m.locks.byKey["k4"].tail()
-			delete(e.session.requests, e.number)
+			e.session.requests.Delete(uint64(e.number))
 			e.number++
 			e.session.next++
-			e.session.requests[e.number] = e
+			e.session.index(e)
 		},
 		"data is lost": func(m *Machine) { m.clear(m.locks.byKey["d"]); m.rev-- },
 		"a session is lost": func(m *Machine) {
 			s := m.sessions.last
-			for s.first != nil {
-				m.remove(s.first)
+			for s.requests.Len() > 0 {
+				m.remove(s.firstRequest())
 			}
 			m.unlinkSession(s)
 		},

@@ -12,12 +12,11 @@ import (
 
 // entry is the place of one live request in one queue. A request for several keys has one entry in
 // the queue of each key, with the same revision and token. Only its lead entry, the entry with the
-// lowest key, is in the session's list and in its map by number.
+// lowest key, is in the session's table of requests.
 type entry struct {
 	lock         *lock // nil after the entry has been removed
 	ahead, after *entry
 	session      *session
-	prev, next   *entry
 	number       Number
 	rev          Revision
 	token        Token // 0 while it waits
@@ -91,14 +90,14 @@ func (e *entry) owner() *entry {
 	if e.extra == nil {
 		return nil
 	}
-	return e.session.requests[e.extra.owner]
+	return e.session.request(e.extra.owner)
 }
 
 func (e *entry) owners() owners {
 	if e.extra == nil {
 		return owners{}
 	}
-	return owners{e.session.requests[e.extra.owner], e.session.requests[e.extra.inner]}
+	return owners{e.session.request(e.extra.owner), e.session.request(e.extra.inner)}
 }
 
 // listedFor returns the number of the request in whose list the request is.
@@ -376,7 +375,7 @@ func (e *entry) connect(by int32) {
 // ownsFirst counts the request for which e is listed, if e is the only one of its list. See
 // connect.
 func (e *entry) ownsFirst(by int32) {
-	if o := e.session.requests[e.extra.listedFor()]; o != nil && !o.several() && !o.upgrades() {
+	if o := e.session.request(e.extra.listedFor()); o != nil && !o.several() && !o.upgrades() {
 		o.lock.own()
 		o.lock.leads += by
 	}

@@ -67,7 +67,7 @@ func TestIndex(t *testing.T) {
 func crowdedCommand(r *rand.Rand, m *Machine, id SessionID, next map[SessionID]Number, growing bool) Command {
 	c := Command{Session: id}
 	var live []*entry
-	for e := m.sessions.byID[id].first; e != nil; e = e.next {
+	for e := range m.sessions.byID[id].requests.All() {
 		live = append(live, e)
 	}
 	if share := r.IntN(10); len(live) == 0 || share < 3 || growing && share < 9 {

@@ -45,8 +45,8 @@ func (m *Machine) attach(c *view, res *Result) {
 	s.epoch = c.Epoch
 	s.next = max(s.next, c.Number)
 	live, named := c.live, Range{}
-	for e := s.first; e != nil; {
-		next := e.next
+	for e := s.firstRequest(); e != nil; {
+		number := e.number
 		for live.left > 0 && named.Last < e.number {
 			named = live.next()
 		}
@@ -54,10 +54,10 @@ func (m *Machine) attach(c *view, res *Result) {
 		if unnamed || e.upgrades() && e.upgraded() == nil { // the hold has a lower number
 			m.remove(e)
 		}
-		e = next
+		e = s.requestAfter(number)
 	}
 	m.fire()
-	if s.first != nil {
+	if s.firstRequest() != nil {
 		res.States = m.answer.list(s)
 	}
 	res.Code, res.Forced = Done, m.history.audit.forced(s.id)
@@ -115,16 +115,16 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	if s.gone {
 		counted = s.ttl
 	}
-	for e := s.first; e != nil; {
-		next := e.next
+	for e := s.firstRequest(); e != nil; {
+		number := e.number
 		if e.delay() <= counted {
 			m.remove(e)
 		} else if !s.gone {
 			m.noteLeft(e, m.history.cause)
 		}
-		e = next
+		e = s.requestAfter(number)
 	}
-	if s.first == nil {
+	if s.firstRequest() == nil {
 		m.unlinkSession(s)
 	} else {
 		if !s.gone {
@@ -139,8 +139,8 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 // end removes all requests of a session before it grants anything, so that none of them is granted.
 func (m *Machine) end(s *session) {
 	m.bump()
-	for s.first != nil {
-		m.remove(s.first)
+	for s.firstRequest() != nil {
+		m.remove(s.firstRequest())
 	}
 	m.unlinkSession(s)
 	m.fire()

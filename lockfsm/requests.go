@@ -8,7 +8,7 @@ func (m *Machine) acquire(c *view, res *Result) {
 	}
 	rev, fresh := m.use(s, c.Number)
 	if !fresh {
-		e := s.requests[c.Number]
+		e := s.request(c.Number)
 		if e == nil {
 			res.Code = Finished
 			return
@@ -120,7 +120,7 @@ func (m *Machine) release(c *view) Code {
 	if _, fresh := m.use(s, c.Number); fresh {
 		return Finished
 	}
-	e := s.requests[c.Number]
+	e := s.request(c.Number)
 	if e == nil {
 		return Finished
 	}
@@ -245,7 +245,7 @@ func (m *Machine) inUse(c *view) Code {
 	if _, fresh := m.use(owner, c.Number); fresh {
 		return Finished
 	}
-	e := owner.requests[c.Number]
+	e := owner.request(c.Number)
 	if e == nil || !e.stays() || c.token <= e.token || e.extra.stay.last < c.token {
 		return Finished
 	}
@@ -277,7 +277,7 @@ func (m *Machine) lapse(c *view) Code {
 	if _, fresh := m.use(by, c.Number); fresh {
 		return Finished
 	}
-	e := by.requests[c.Number]
+	e := by.request(c.Number)
 	if e == nil || !e.granted(c.token) {
 		return Finished
 	}
@@ -293,7 +293,7 @@ func (m *Machine) lapse(c *view) Code {
 
 // upgradable returns the hold of session s that c can upgrade, or nil.
 func (m *Machine) upgradable(s *session, c *view) *entry {
-	e := s.requests[c.owner]
+	e := s.request(c.owner)
 	if e == nil || e.token == 0 || !e.isUpgradable() || e.upgrade() != nil || e.lock.key != string(c.key) {
 		return nil
 	}

@@ -103,7 +103,7 @@ func (r *locksReader) terms(e *entry) {
 	if e.told && (!e.notice || e.token == 0) {
 		r.fail("notice")
 	}
-	known := e.session.requests[e.number]
+	known := e.session.request(e.number)
 	if known == nil {
 		e.session.index(e)
 	} else if flags&entrySeveralFlag == 0 {
@@ -252,7 +252,7 @@ func (r *locksReader) list() {
 		if e.lead() != e {
 			continue
 		}
-		e.session.append(e)
+		e.session.count(e, 1)
 		e.session.own(e)
 		e.connect(1)
 		r.m.charge(e)

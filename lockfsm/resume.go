@@ -15,7 +15,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	if _, fresh := m.use(s, c.Number); fresh {
 		return Finished
 	}
-	e := s.requests[c.Number]
+	e := s.request(c.Number)
 	if e == nil {
 		return Finished
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-
-	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 // TestSessionsGiveTheirRoomBack checks that sessions which once had many requests, and keep one
@@ -39,31 +37,4 @@ func TestSessionsGiveTheirRoomBack(t *testing.T) {
 		t.Errorf("a session with one lock needs %d bytes after it had %d, want at most %d", each, requests, most)
 	}
 	w.check()
-}
-
-func TestKeptRequestsAtTheirBound(t *testing.T) {
-	limits.AtMost(t, "keptRequests", keptRequests, func(n int) bool {
-		s := &session{requests: map[Number]*entry{}}
-		for i := range n {
-			s.index(&entry{number: Number(i + 1)})
-		}
-		for i := range n {
-			s.unindex(Number(i + 1))
-		}
-		return int(s.room) == n
-	})
-}
-
-func TestRoomFactorAtItsBound(t *testing.T) {
-	limits.AtMost(t, "roomFactor", roomFactor, func(n int) bool {
-		const left = 2 * keptRequests / roomFactor // more would be kept at any time
-		s := &session{requests: map[Number]*entry{}}
-		for i := range n * left {
-			s.index(&entry{number: Number(i + 1)})
-		}
-		for i := range n*left - left {
-			s.unindex(Number(i + 1))
-		}
-		return int(s.room) == n*left
-	})
 }

@@ -238,8 +238,8 @@ var modeNames = []string{ModeX: "x", ModeIS: "is", ModeIX: "ix", ModeS: "s", Mod
 
 // readers returns the modes that make the hold of a Downgrade shared.
 func (s *script) readers(c *Command, tree bool) []Mode {
-	if now := s.m.sessions.byID[c.Session]; now != nil && now.requests[c.Number] != nil {
-		return now.requests[c.Number].grant().Readers(tree)
+	if now := s.m.sessions.byID[c.Session]; now != nil && now.request(c.Number) != nil {
+		return now.request(c.Number).grant().Readers(tree)
 	}
 	return []Mode{ModeIS}
 }

@@ -3,9 +3,11 @@ package lockfsm
 import (
 	"container/list"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/numbered"
 )
 
-// session is the session of one opener. Its requests are in ascending order of number.
+// session is the session of one opener.
 type session struct {
 	*eventHolder
 	nonce       Nonce
@@ -16,23 +18,16 @@ type session struct {
 	next        Number        // every number below it is live or finished; starts at 1
 	ttl         time.Duration // for a gone session: the delay that the leader measures now
 	leaving     bool
-	gone        bool // it has expired; only holds with a delay remain
-	first, last *entry
-	requests    map[Number]*entry
-	owned       map[Number]siblings // requests by their owner; nil until a request has an owner
+	gone        bool                  // it has expired; only holds with a delay remain
+	requests    numbered.Table[entry] // the lead entries
+	owned       map[Number]siblings   // requests by their owner; nil until a request has an owner
 	unsearched  sessionSearches
 	entries     uint32
 	held        uint32 // the number of keys that it holds
 	charged     uint64
 	seen        uint32
-	room        uint32 // the most requests since the map of them was made
 	prev, after *session
 }
-
-// A session keeps room for keptRequests at any time, and for roomFactor times its requests. With a
-// small factor the map of a crowd, which gives up many requests before it makes new ones, would
-// grow again and again.
-const keptRequests, roomFactor = 128, 32
 
 // sessionSearches are the unsearched requests of one session.
 type sessionSearches struct {
@@ -51,68 +46,34 @@ func (s *session) info() SessionInfo {
 
 func (s *session) join(e *entry) {
 	s.index(e)
-	s.append(e)
+	s.count(e, 1)
 	s.own(e)
 	e.connect(1)
 }
 
 func (s *session) leave(e *entry) {
 	e.connect(-1)
-	s.unlink(e)
 	s.disown(e)
-	s.unindex(e.number)
+	s.requests.Delete(uint64(e.number))
+	s.count(e, -1)
 }
 
-// index enters a request into the map by number.
-func (s *session) index(e *entry) {
-	s.requests[e.number] = e
-	s.room = max(s.room, uint32(len(s.requests)))
-}
+// request returns the request with the number, or nil.
+func (s *session) request(n Number) *entry { return s.requests.Get(uint64(n)) }
 
-// unindex deletes a request from the map by number. A map never shrinks, so a map with far more
-// room than requests is replaced. Otherwise each session that once had many would pin memory that
-// no budget counts.
-func (s *session) unindex(n Number) {
-	delete(s.requests, n)
-	if s.room <= keptRequests || uint64(len(s.requests))*roomFactor >= uint64(s.room) {
-		return
-	}
-	smaller := make(map[Number]*entry, len(s.requests))
-	for number, e := range s.requests { // their order does not matter
-		smaller[number] = e
-	}
-	s.requests, s.room = smaller, uint32(len(smaller))
-}
+// firstRequest returns the request with the lowest number, or nil.
+func (s *session) firstRequest() *entry { return s.requests.First() }
 
-func (s *session) append(e *entry) {
-	e.prev = s.last
-	if s.last == nil {
-		s.first = e
-	} else {
-		s.last.next = e
-	}
-	s.last = e
-	s.entries += e.places()
-	if e.token != 0 { // it was restored from a snapshot, or moved from another session
-		s.held += e.places()
-	}
-}
+// requestAfter returns the request with the next number after n, or nil.
+func (s *session) requestAfter(n Number) *entry { return s.requests.After(uint64(n)) }
 
-func (s *session) unlink(e *entry) {
-	if e.prev == nil {
-		s.first = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		s.last = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
-	e.prev, e.next = nil, nil // e may enter another session's list
-	s.entries -= e.places()
-	if e.token != 0 {
-		s.held -= e.places()
+func (s *session) index(e *entry) { s.requests.Put(uint64(e.number), e) }
+
+// count counts the keys of a request, or uncounts them with by -1.
+func (s *session) count(e *entry, by int) {
+	s.entries += uint32(by) * e.places()
+	if e.token != 0 { // with by 1, it was restored from a snapshot, or moved from another session
+		s.held += uint32(by) * e.places()
 	}
 }
 
@@ -164,7 +125,7 @@ func (s *session) disown(e *entry) {
 
 func (s *session) delay() time.Duration {
 	shortest := MaxDelay
-	for e := s.first; e != nil; e = e.next {
+	for e := range s.requests.All() {
 		shortest = min(shortest, e.delay())
 	}
 	return shortest

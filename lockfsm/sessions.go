@@ -128,7 +128,6 @@ func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
 }
 
 func (m *Machine) linkSession(s *session) {
-	s.requests, s.room = map[Number]*entry{}, 0
 	s.charged = s.ownCharge()
 	s.seen = m.captures.last
 	m.sessions.link(s)
@@ -156,7 +155,7 @@ func (m *Machine) use(s *session, n Number) (Revision, bool) {
 }
 
 func (m *Machine) dismiss(s *session) {
-	if s.gone && s.first == nil {
+	if s.gone && s.requests.Len() == 0 {
 		m.unlinkSession(s)
 	}
 }

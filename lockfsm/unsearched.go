@@ -103,7 +103,7 @@ func (m *Machine) refuseLater(c *view, res *Result) {
 		res.Code = NoSession
 		return
 	}
-	e := s.requests[c.Number]
+	e := s.request(c.Number)
 	places := func(yield func(Place) bool) {
 		for proof := c.proof; proof.left > 0 && yield(proof.next()); {
 			continue
@@ -129,10 +129,10 @@ func (m *Machine) refuseLater(c *view, res *Result) {
 func (m *Machine) at(p Place) *entry {
 	m.visit(1)
 	s := m.sessions.byID[p.Session]
-	if s == nil || s.requests[p.Number] == nil {
+	if s == nil || s.request(p.Number) == nil {
 		return nil
 	}
-	all := s.requests[p.Number].all(new([1]*entry))
+	all := s.request(p.Number).all(new([1]*entry))
 	if int(p.Key) >= len(all) {
 		return nil
 	}

@@ -89,7 +89,7 @@ func costs() []work {
 	keys := severalKeys("other")
 	last := func(kind Kind, c Command) func(*world, SessionID, Number) []Command {
 		return func(w *world, id SessionID, next Number) []Command { // of the hold of several keys
-			e := w.m.sessions.byID[id].requests[next-3]
+			e := w.m.sessions.byID[id].request(next - 3)
 			c.Kind, c.Session, c.Epoch, c.Number = kind, id, 1, e.number
 			return []Command{c}
 		}
@@ -117,7 +117,7 @@ func costs() []work {
 		{"many keys", Acquire, one(Command{Kind: Acquire, Key: keys[0], Keys: keys[1:]}), MaxKeys},
 		{"a resumption of no hold", Acquire, one(Command{Kind: Acquire, Key: "readers", Token: 1}), 0},
 		{"a resumption of many keys", Acquire, func(w *world, id SessionID, next Number) []Command {
-			e := w.m.sessions.byID[id].requests[next-3]
+			e := w.m.sessions.byID[id].request(next - 3)
 			return []Command{{Kind: Acquire, Session: id, Epoch: 1, Number: next + 1, Key: e.lock.key, Token: e.token}}
 		}, MaxKeys},
 		{"a release of a permit", Release, one(Command{Kind: Release, Number: 1}), 0},

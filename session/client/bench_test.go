@@ -207,7 +207,7 @@ func (b *bench) quiet() {
 func (b *bench) empty() {
 	b.t.Helper()
 	if s := b.core.Status(b.now); s.Requests != 0 ||
-		b.core.sent.size+b.core.unsent.size+len(b.core.byNumber)+b.core.counts.open != 0 {
+		b.core.sent.size+b.core.unsent.size+b.core.byNumber.Len()+b.core.counts.open != 0 {
 		b.t.Fatalf("left behind: %+v", s)
 	}
 }

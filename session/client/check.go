@@ -56,7 +56,7 @@ func (c *Core) Check() error {
 		if err := count(e); err != nil {
 			return err
 		}
-		if uint64(e.number) <= last || c.byNumber[e.number] != e || e.number >= c.number {
+		if uint64(e.number) <= last || c.sentAs(e.number) != e || e.number >= c.number {
 			return fmt.Errorf("sent entry %d after %d, next %d", e.number, last, c.number)
 		}
 		last = uint64(e.number)
@@ -65,9 +65,9 @@ func (c *Core) Check() error {
 			return fmt.Errorf("entry %d is not wanted any more, and the group was not told", e.number)
 		}
 	}
-	if size != c.sent.size || size != len(c.byNumber) {
+	if size != c.sent.size || size != c.byNumber.Len() {
 		return fmt.Errorf("the list of sent entries has %d, but its size says %d and the index by number has %d",
-			size, c.sent.size, len(c.byNumber))
+			size, c.sent.size, c.byNumber.Len())
 	}
 	n := &c.counts
 	if waiting != n.waiting || held != n.held || freeing != n.freeing || open != n.open || keyBytes != n.keyBytes ||
@@ -95,11 +95,8 @@ func (c *Core) checkUpgrades() error {
 }
 
 func (c *Core) checkFrees() error {
-	if room, size := c.counts.room, len(c.byNumber); room < size || room > max(keptEntries, roomFactor*size) {
-		return fmt.Errorf("the index by number has room for %d entries, and has %d", room, size)
-	}
 	for _, e := range c.frees {
-		if !e.due || !e.freeing || c.byNumber[e.number] != e {
+		if !e.due || !e.freeing || c.sentAs(e.number) != e {
 			return fmt.Errorf("entry %d is in frees, but it is not due, not being freed or not in byNumber: %+v", e.number,
 				e)
 		}
@@ -109,7 +106,7 @@ func (c *Core) checkFrees() error {
 
 // Waits reports whether a call waits for request n. It is for simulations.
 func (c *Core) Waits(n lockfsm.Number) bool {
-	e := c.byNumber[n]
+	e := c.sentAs(n)
 	return e != nil && e.req != nil && e.req.stage == stageWaiting
 }
 

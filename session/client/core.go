@@ -5,6 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/numbered"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -31,9 +32,9 @@ type Core struct {
 
 	unsent   entryList
 	sent     entryList
-	byNumber map[lockfsm.Number]*entry
-	frees    []*entry       // entries whose Release, Cancel or Detach is due
-	lowering []loweredEntry // held entries whose downgrade is not confirmed
+	byNumber numbered.Table[entry] // of the sent ones
+	frees    []*entry              // entries whose Release, Cancel or Detach is due
+	lowering []loweredEntry        // held entries whose downgrade is not confirmed
 	order    uint64
 	counts   counts
 	ending   ending
@@ -53,7 +54,7 @@ type Core struct {
 
 // NewCore returns a core that requests leases of length ttl. The core does nothing before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
-	c := &Core{askTTL: ttl, number: 1, byNumber: make(map[lockfsm.Number]*entry)}
+	c := &Core{askTTL: ttl, number: 1}
 	c.finder = finder{wait: waitFirst, orphaned: now, silent: now, answerTimeout: c.answerTime()}
 	return c
 }

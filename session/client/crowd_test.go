@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -166,31 +165,4 @@ func TestACrowdGivesItsRoomBack(t *testing.T) {
 		t.Errorf("a client with one lock needs %d bytes after it had %d, want at most %d", each, crowd, most)
 	}
 	runtime.KeepAlive(kept)
-}
-
-func TestKeptEntriesAtTheirBound(t *testing.T) {
-	limits.AtMost(t, "keptEntries", keptEntries, func(n int) bool {
-		c := &Core{byNumber: map[lockfsm.Number]*entry{}}
-		for i := range n {
-			c.index(&entry{number: lockfsm.Number(i + 1)})
-		}
-		for i := range n {
-			c.unindex(lockfsm.Number(i + 1))
-		}
-		return c.counts.room == n
-	})
-}
-
-func TestRoomFactorAtItsBound(t *testing.T) {
-	limits.AtMost(t, "roomFactor", roomFactor, func(n int) bool {
-		const left = 2 * keptEntries / roomFactor // more would be kept at any time
-		c := &Core{byNumber: map[lockfsm.Number]*entry{}}
-		for i := range n * left {
-			c.index(&entry{number: lockfsm.Number(i + 1)})
-		}
-		for i := range n*left - left {
-			c.unindex(lockfsm.Number(i + 1))
-		}
-		return c.counts.room == n*left
-	})
 }

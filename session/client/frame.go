@@ -174,7 +174,7 @@ func (c *Core) writeAnswers(f *frame) {
 		cmd := lockfsm.Command{Session: c.session, Epoch: c.epoch, Number: a.entry.number,
 			Token: a.token}
 		switch {
-		case a.why != "" && c.byNumber[a.entry.number] == a.entry: // before its Release, which is in c.frees
+		case a.why != "" && c.sentAs(a.entry.number) == a.entry: // before its Release, which is in c.frees
 			cmd.Kind, cmd.Value = lockfsm.Lapse, []byte(a.why)
 		case a.why == "" && a.request.stage == stageHeld:
 			cmd.Kind, cmd.Revision = lockfsm.InUse, a.place

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -250,28 +249,12 @@ func (c *Core) drop(e *entry, err error) {
 	}
 }
 
-// The map byNumber keeps room for keptEntries at any time, and for roomFactor times its entries.
-// With a small factor the map of a crowd, which comes and goes in turns, would grow again and
-// again.
-const keptEntries, roomFactor = 1024, 32
+// sentAs returns the entry that was sent under the number, or nil.
+func (c *Core) sentAs(n lockfsm.Number) *entry { return c.byNumber.Get(uint64(n)) }
 
-// index enters an entry into the map by number.
-func (c *Core) index(e *entry) {
-	c.byNumber[e.number] = e
-	c.counts.room = max(c.counts.room, len(c.byNumber))
-}
+func (c *Core) index(e *entry) { c.byNumber.Put(uint64(e.number), e) }
 
-// unindex deletes an entry from the map by number. A map never shrinks, so a map with far more room
-// than entries is replaced. Otherwise a client that once had many requests would pin their room.
-func (c *Core) unindex(n lockfsm.Number) {
-	delete(c.byNumber, n)
-	if c.counts.room <= keptEntries || len(c.byNumber)*roomFactor >= c.counts.room {
-		return
-	}
-	smaller := make(map[lockfsm.Number]*entry, len(c.byNumber))
-	maps.Copy(smaller, c.byNumber)
-	c.byNumber, c.counts.room = smaller, len(smaller)
-}
+func (c *Core) unindex(n lockfsm.Number) { c.byNumber.Delete(uint64(n)) }
 
 func (c *Core) answered(e *entry) {
 	c.counts.asked(-int(e.open))
@@ -496,7 +479,6 @@ type counts struct {
 	freeing  int
 	keyBytes int
 	tries    int
-	room     int // the most entries since the map byNumber was made
 
 	triedSince clock.Time // since when there has been a request with Try; of use if tries > 0
 }

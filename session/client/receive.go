@@ -58,15 +58,15 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	case session.ReplyTaken:
 		c.readTaken(r)
 	case session.ReplyWanted:
-		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage.holds() {
+		if e := c.sentAs(r.Number); e != nil && e.req != nil && e.req.stage.holds() {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWanted, Request: e.req})
 		}
 	case session.ReplyAsked:
-		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
+		if e := c.sentAs(r.Number); e != nil && e.req != nil && e.req.stage == stageHeld {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeAsked, Request: e.req, Place: r.Place})
 		}
 	case session.ReplyYield:
-		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
+		if e := c.sentAs(r.Number); e != nil && e.req != nil && e.req.stage == stageHeld {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeYield, Request: e.req})
 		}
 	case session.ReplyFreed:
@@ -171,7 +171,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 }
 
 func (c *Core) state(now clock.Time, r *session.Reply) {
-	e := c.byNumber[r.Number]
+	e := c.sentAs(r.Number)
 	if e == nil {
 		if r.Token != 0 {
 			c.redirect(now, c.finder.target) // unknown grant: the next Attach does not name it and so releases it
@@ -238,7 +238,7 @@ func (c *Core) finish(e *entry, err error) {
 }
 
 func (c *Core) metHolder(now clock.Time, r *session.Reply) {
-	e := c.byNumber[r.Number]
+	e := c.sentAs(r.Number)
 	if e == nil {
 		return
 	}
@@ -250,7 +250,7 @@ func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 }
 
 func (c *Core) readHolder(r *session.Reply) {
-	if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageWaiting {
+	if e := c.sentAs(r.Number); e != nil && e.req != nil && e.req.stage == stageWaiting {
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWaits, Request: e.req, Behind: heldError(e.req.Key, r)})
 	}
 }
@@ -266,7 +266,7 @@ func heldError(key string, r *session.Reply) *HeldError {
 }
 
 func (c *Core) circular(r *session.Reply) {
-	e := c.byNumber[r.Number]
+	e := c.sentAs(r.Number)
 	if e == nil {
 		return
 	}
@@ -282,7 +282,7 @@ func (c *Core) forbidden(r *session.Reply) {
 	if r.Code == lockfsm.NotForced {
 		verb = "force"
 	}
-	if e := c.byNumber[r.Number]; e != nil {
+	if e := c.sentAs(r.Number); e != nil {
 		c.finish(e, &session.NotAllowedError{Verb: verb, Key: string(r.Key), For: string(r.Value)})
 	}
 }
@@ -312,7 +312,7 @@ func (c *Core) endedBy(r *session.Reply, by forcedHold) {
 		}
 		c.forced[r.Token] = by
 	}
-	e := c.byNumber[r.Number]
+	e := c.sentAs(r.Number)
 	if e == nil {
 		return
 	}
@@ -333,7 +333,7 @@ func (c *Core) loseUnnamed(r *Request) {
 }
 
 func (c *Core) freed(now clock.Time, r *session.Reply) {
-	e := c.byNumber[r.Number]
+	e := c.sentAs(r.Number)
 	if e == nil || c.answersDowngrade(now, e, r.Code) || !e.freeing {
 		return
 	}
@@ -388,7 +388,7 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 
 // unsupported handles the answer to a command that is newer than the rules of the group.
 func (c *Core) unsupported(now clock.Time, r *session.Reply) {
-	e := c.byNumber[r.Number]
+	e := c.sentAs(r.Number)
 	switch known, without := c.later.refused(r, e != nil); {
 	case without:
 		c.answeredAsk(e)

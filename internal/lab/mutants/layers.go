@@ -85,6 +85,7 @@ func Layers() []Layer {
 		{Name: "glue", Package: "internal/replica", Packages: []string{"internal/replica"}},
 		{Name: "rights", Package: "internal/capability", Packages: []string{"internal/capability"}},
 		{Name: "shares", Package: "internal/fair", Packages: []string{"internal/fair"}},
+		{Name: "tables", Package: "internal/numbered", Packages: []string{"internal/numbered"}},
 		{Name: "texts", Package: "internal/plain", Packages: []string{"internal/plain"}},
 		{Name: "queries", Package: "internal/queries", Packages: []string{"internal/queries", "internal/capability",
 			"internal/plain"}},

@@ -8,7 +8,7 @@ import (
 // allowed contains the permitted imports of each package besides the standard library. "module/..."
 // permits all packages below the module.
 var allowed = map[string][]string{
-	"lockfsm":           {"internal/capability"},
+	"lockfsm":           {"internal/capability", "internal/numbered"},
 	"cluster/founding":  {"internal/formats", "internal/nodeid", "internal/plain"},
 	"cluster/discovery": {"cluster/founding", "internal/plain"},
 	"cluster/gossip":    {"internal/nodeid"},
@@ -18,6 +18,7 @@ var allowed = map[string][]string{
 	"cluster/lead":             {"cluster/founding", "cluster/voters", "internal/nodeid"},
 	"internal/nodeid":          {},
 	"internal/fair":            {"internal/nodeid"},
+	"internal/numbered":        {},
 	"internal/formats":         {},
 	"internal/lab/nodeidtest":  {"internal/nodeid"},
 	"internal/clock":           {"golang.org/x/sys/..."},
@@ -57,7 +58,7 @@ var allowed = map[string][]string{
 		"session/client", "transport", "transport/wire/...", "go.etcd.io/raft/v3/raftpb"},
 	"session": {"locker", "lockfsm", "internal/clock", "internal/nodeid"},
 	"session/client": {"session", "session/stay", "locker", "lockfsm", "internal/clock", "internal/nodeid",
-		"internal/plain"},
+		"internal/numbered", "internal/plain"},
 	"session/keeper": {"session", "lockfsm", "internal/capability", "internal/clock", "internal/nodeid"},
 	"session/stay":   {"lockfsm", "internal/clock"},
 	"raftlog":        {"go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...", "internal/clock"},

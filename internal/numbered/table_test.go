@@ -1,0 +1,152 @@
+package numbered
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// TestTable compares tables with maps, through growth and decay, for numbers with several kinds of
+// gaps.
+func TestTable(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		width := []uint64{2, 100, 10_000, 1 << 40, 1 << 63}[seed%5]
+		var table Table[uint64]
+		want := map[uint64]*uint64{}
+		next := uint64(1)
+		for step := range 6000 {
+			n := 1 + r.Uint64N(width)
+			switch {
+			case seed%2 == 0: // numbers ascend, and the deleted ones are any
+				n = next
+				next += 1 + r.Uint64N(width)/2000
+			case seed%3 == 0 && step < 500:
+				n = 1 << 62 >> (step % 60) // below all others
+			}
+			if grows := step/1000%2 == 0; r.IntN(4) == 0 == grows && len(want) > 0 {
+				n = pick(r, want)
+				for _, n := range []uint64{n, n + 3} { // the second may have no item
+					table.Delete(n)
+					delete(want, n)
+				}
+			} else {
+				item := &n
+				table.Put(n, item)
+				want[n] = item
+			}
+			same(t, &table, want, r, step%100 == 0)
+			if t.Failed() {
+				t.Fatalf("seed %d, step %d", seed, step)
+			}
+		}
+	}
+}
+
+func pick(r *rand.Rand, all map[uint64]*uint64) (best uint64) {
+	from := r.Uint64()
+	for n := range all {
+		if best == 0 || n-from < best-from {
+			best = n
+		}
+	}
+	return best
+}
+
+func same(t *testing.T, table *Table[uint64], want map[uint64]*uint64, r *rand.Rand, all bool) {
+	if table.Len() != len(want) {
+		t.Errorf("%d items, want %d", table.Len(), len(want))
+	}
+	if !all {
+		return
+	}
+	numbers := make([]uint64, 0, len(want))
+	for n, item := range want {
+		if numbers = append(numbers, n); table.Get(n) != item {
+			t.Errorf("item %d is not found", n)
+		}
+		if want[n+1] == nil && table.Get(n+1) != nil {
+			t.Errorf("found %d, which is not there", n+1)
+		}
+	}
+	slices.Sort(numbers)
+	var listed, walked []uint64
+	for item := range table.All() {
+		listed = append(listed, *item)
+	}
+	for item := table.First(); item != nil; item = table.After(*item) {
+		walked = append(walked, *item)
+	}
+	if !slices.Equal(listed, numbers) || !slices.Equal(walked, numbers) {
+		t.Errorf("listed %v, walked %v, want %v", listed, walked, numbers)
+	}
+	if len(numbers) > 0 {
+		if last := table.Last(); *last != numbers[len(numbers)-1] {
+			t.Errorf("last %d, want %d", *last, numbers[len(numbers)-1])
+		}
+		if at := r.IntN(len(numbers)); at > 0 && *table.After(numbers[at] - 1) != numbers[at] {
+			t.Errorf("after %d is not %d", numbers[at]-1, numbers[at])
+		}
+	}
+	for i := range table.pages {
+		p := &table.pages[i]
+		if len(p.items) == 0 && len(table.pages) > 1 || len(p.items) > pageItems || cap(p.items) > pageItems ||
+			cap(p.above) > pageItems {
+			t.Errorf("page %d has %d items, and room for %d and %d", i, len(p.items), cap(p.items), cap(p.above))
+		}
+	}
+}
+
+// TestTableIsSmall checks the room of a table: with ascending numbers, after most of its items were
+// deleted in any order, and when one item comes and goes.
+func TestTableIsSmall(t *testing.T) {
+	const items = 100_000
+	var table Table[int]
+	for n := range uint64(items) {
+		table.Put(n, new(int))
+	}
+	if each := float64(room(&table)) / items; each > 14.5 {
+		t.Errorf("%.1f bytes for an item", each)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	order := r.Perm(items)
+	for _, n := range order[:items-items/20] {
+		table.Delete(uint64(n))
+	}
+	if each := float64(room(&table)) / float64(table.Len()); each > 50 {
+		t.Errorf("%.1f bytes for an item after most were deleted", each)
+	}
+	for _, n := range order[items-items/20:] {
+		table.Delete(uint64(n))
+	}
+	if room := room(&table); room > 8<<10 {
+		t.Errorf("an empty table has %d bytes", room)
+	}
+	for n := range uint64(items) {
+		table.Put(n, new(int))
+	}
+	for n := range uint64(items - 100) { // the first ones end first
+		table.Delete(n)
+	}
+	if room := room(&table); room > 8<<10 {
+		t.Errorf("a table with 100 items has %d bytes", room)
+	}
+	var one Table[int]
+	item := new(int)
+	n := uint64(0)
+	if allocated := testing.AllocsPerRun(1000, func() {
+		n++
+		one.Put(n, item)
+		one.Delete(n)
+	}); allocated > 0 {
+		t.Errorf("%v allocations when one item comes and goes", allocated)
+	}
+}
+
+func room(t *Table[int]) (bytes uintptr) {
+	for _, p := range t.pages {
+		bytes += 4*uintptr(cap(p.above)) + 8*uintptr(cap(p.items))
+	}
+	return bytes + unsafe.Sizeof(page[int]{})*uintptr(t.gone+cap(t.pages))
+}
