@@ -174,7 +174,7 @@ func TestChargesCoverTheHeap(t *testing.T) {
 
 // TestALockIsSmall holds the memory of a lock in each replica. These are sizes of the runtime.
 func TestALockIsSmall(t *testing.T) {
-	if l, e, q := unsafe.Sizeof(lock{}), unsafe.Sizeof(entry{}), unsafe.Sizeof(queue{}); l > 64 || e > 112 || q > 80 {
+	if l, e, q := unsafe.Sizeof(lock{}), unsafe.Sizeof(entry{}), unsafe.Sizeof(queue{}); l > 64 || e > 80 || q > 80 {
 		t.Errorf("a lock has %d bytes, an entry %d, and a queue %d", l, e, q)
 	}
 }

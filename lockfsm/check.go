@@ -267,8 +267,8 @@ func (c *checker) queue(l *lock) int {
 		}
 		_ = uint64(e.token) > uint64(e.rev) || c.broken(9, "%q: token %d is not above its entry's revision %d", l.key,
 			e.token, e.rev)
-		_ = m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS ||
-			c.broken(9, "%q: granted at %d, before the founding or after the last wall stamp", l.key, e.sinceUnixMS)
+		_ = m.charter.FoundedUnixMS <= e.sinceUnixMS() && e.sinceUnixMS() <= m.wallUnixMS ||
+			c.broken(9, "%q: granted at %d, before the founding or after the last wall stamp", l.key, e.sinceUnixMS())
 	}
 	_ = l.tail() == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting,
 		l.waiting)
@@ -292,11 +292,13 @@ func (c *checker) request(e *entry) {
 	_ = (e.token != 0) == (c.m.graceOver && stuck == nil) ||
 		c.broken(8, "%q: the entry at %d has token %d", e.lock.key, e.rev, e.token)
 	_ = e.rev == lead.rev && e.token == lead.token && e.session == lead.session && e.number == lead.number &&
-		e.extra == lead.extra && e.resumed == lead.resumed || c.broken(7,
+		e.extra == lead.extra || c.broken(7,
 		"%q: the entry at %d is not like the first of its request", e.lock.key, e.rev)
-	_ = !e.resumed || e.token != 0 && !e.sticky() && !e.upgrades() || c.broken(9,
+	_ = !e.resumed() || e.token != 0 && !e.sticky() && !e.upgrades() || c.broken(9,
 		"%q: the entry at %d is resumed, and waits or is no hold that can be resumed", e.lock.key, e.rev)
 	if e != lead {
+		_ = e.token != 0 || e.mark == 0 || c.broken(15, "%q: the entry at %d watches, but is not the first of its request",
+			e.lock.key, e.rev)
 		return
 	}
 	c.mode(e)
@@ -311,17 +313,17 @@ func (c *checker) request(e *entry) {
 			want = before.rev
 		}
 	}
-	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
+	_ = e.watch() == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch(), want)
 	_ = e.session == nil || e.extra == nil || e.extra.owner == 0 || e.isOwned() ||
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
 }
 
 func (c *checker) mode(lead *entry) {
 	for _, e := range lead.all(new([1]*entry)) {
-		permits, of := e.mode.Terms()
-		known := e.mode <= ModeU && e.permits == permits && e.of == of
-		if e.mode == ModePermits {
-			known = semaphore(e.permits, e.of)
+		known := e.mode <= ModeU && e.permits == 0 && e.of == 0
+		if e.mode == ModePermits && (e.of != 0 || e.extra != nil) {
+			permits, of := e.shares()
+			known = semaphore(permits, of) && fewShares(permits, of) == (e.of != 0)
 		}
 		_ = known && e.permitsLike(lead) && (e.mode != ModeU || e.extra == nil || e.places() == 1 && e.extra.delayMS == 0) ||
 			c.broken(24, "%q: the entry at %d has mode %d with %d permits of %d", e.lock.key, e.rev, e.mode, e.permits, e.of)

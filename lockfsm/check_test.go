@@ -50,13 +50,16 @@ func TestCheckNotices(t *testing.T) {
 			m.locks.byKey[l.key] = l
 		}},
 		{7, "broken link", func(m *Machine, a, _ *session) { a.firstRequest().after.ahead = nil }},
-		{7, "queue out of order", func(m *Machine, a, _ *session) { a.firstRequest().after.rev = a.firstRequest().after.after.rev + 1 }},
+		{7, "queue out of order", func(m *Machine, a, _ *session) {
+			second := a.firstRequest().after
+			second.rev = second.after.rev + 1
+		}},
 		{7, "waiters miscounted", func(m *Machine, a, _ *session) { a.firstRequest().lock.waiting-- }},
 		{7, "entry of a session that is gone", func(m *Machine, a, _ *session) { m.unlinkSession(a) }},
 		{8, "no holder", func(m *Machine, a, _ *session) { a.firstRequest().token = 0 }},
 		{8, "two hold", func(m *Machine, a, _ *session) { a.firstRequest().after.token = Token(m.bump()) }},
 		{9, "token below its entry", func(m *Machine, a, _ *session) { a.firstRequest().token = Token(a.id) - 1 }},
-		{9, "granted in the future", func(m *Machine, a, _ *session) { a.firstRequest().sinceUnixMS = 1 << 50 }},
+		{9, "granted in the future", func(m *Machine, a, _ *session) { a.firstRequest().mark = 1 << 50 }},
 		{10, "a token twice", func(m *Machine, a, b *session) { a.requests.Last().token = b.requests.Last().token }},
 		{10, "token from the future", func(m *Machine, a, _ *session) { a.firstRequest().token = Token(m.rev + 1) }},
 		{11, "too many sessions", func(m *Machine, _, _ *session) { m.charter.Limits.Sessions = 1 }},
@@ -85,7 +88,7 @@ func TestCheckNotices(t *testing.T) {
 		{21, "an upgrade of another session", func(m *Machine, a, b *session) {
 			e := b.firstRequest()
 			e.extra = &extra{owner: 1, upgrades: true}
-			a.firstRequest().permits, a.firstRequest().of = ModeU.Terms()
+			a.firstRequest().setMode(ModeU, 0, 0)
 		}},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", c.invariant, c.name), func(t *testing.T) {

@@ -123,7 +123,8 @@ func (g *game) ask(l *lock, permits, of uint32) {
 	if l == nil {
 		return
 	}
-	at := g.place(l, &entry{permits: permits, of: of})
+	at := place{row: g.row(l)}
+	at.permits, at.of = termsOf(permits, of)
 	if at.outside = !l.takes(permits, of); at.outside {
 		g.scan(l, l.tail())
 	}
@@ -133,7 +134,7 @@ func (g *game) ask(l *lock, permits, of uint32) {
 // askUpgrade is like ask for an upgrade of the hold, which waits for other inside entries.
 func (g *game) askUpgrade(hold *entry) {
 	l := hold.lock
-	at := g.place(l, &entry{})
+	at := place{row: g.row(l), permits: 1, of: 1}
 	at.outside = true
 	g.scan(l, l.lastInside())
 	g.asked.rank = 2*uint64(l.lastInside().rev) + 1
@@ -148,9 +149,9 @@ func (p *player) place() Revision {
 	return p.e.rev
 }
 
-func (g *game) place(l *lock, e *entry) place {
+func (g *game) place(e *entry) place {
 	permits, of := e.terms()
-	return place{row: g.row(l), permits: permits, of: of}
+	return place{row: g.row(e.lock), permits: permits, of: of}
 }
 
 func (g *game) row(l *lock) *row {
@@ -168,7 +169,7 @@ func (g *game) gather() bool {
 		p := g.players[next]
 		for _, each := range p.e.all(new([1]*entry)) {
 			g.steps++
-			p.places = append(p.places, g.place(each.lock, each))
+			p.places = append(p.places, g.place(each))
 			if !each.holding && !p.e.try {
 				g.scan(each.lock, each.ahead)
 			}
@@ -219,7 +220,7 @@ func (g *game) idle(e *entry) bool {
 	if o == nil || slices.Contains(g.owners[:], o) || !o.alone() || e.holding || o.holding || e.try || o.try {
 		return false
 	}
-	return !e.upgrades() && !o.upgrades() && (g.asked == nil || g.asked.e != o) && o.permits == e.permits && o.of == e.of
+	return !e.upgrades() && !o.upgrades() && (g.asked == nil || g.asked.e != o) && o.sharesLike(e)
 }
 
 func (g *game) join(e *entry) *player {

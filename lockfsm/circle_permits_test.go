@@ -61,7 +61,7 @@ func TestCirclesThroughPermits(t *testing.T) {
 			if command.Mode == ModePermits {
 				asked.permits, asked.of = command.Permits, command.Of
 			}
-			asked.permits, asked.of = (&entry{permits: asked.permits, of: asked.of}).terms()
+			asked.permits, asked.of = termsOf(asked.permits, asked.of)
 			asked.place, asked.rank = 1<<62, 1<<63
 			if command.Upgrades {
 				asked.hold, asked.rank = command.Owner, 2*uint64(m.locks.byKey[command.Key].lastInside().rev)+1

@@ -91,7 +91,6 @@ func TestDigestOfARestoredState(t *testing.T) {
 			e := m.locks.byKey["k3"].first
 			e.lock.discharge(e, &m.effort)
 			e.mode = ModeIX
-			e.permits, e.of = e.mode.Terms()
 			e.lock.admit(e, &m.effort)
 			e.lock.findLeast(&m.effort)
 		},

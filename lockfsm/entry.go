@@ -19,17 +19,33 @@ type entry struct {
 	session      *session
 	number       Number
 	rev          Revision
-	token        Token // 0 while it waits
-	sinceUnixMS  int64
-	watch        Revision // the Change.Watch that its session last received; only in the lead entry
-	permits, of  uint32
-	mode         Mode   // of its key; permits and of are those of the mode
+	token        Token  // 0 while it waits
+	mark         uint64 // see watch and sinceUnixMS
+	of           uint16 // see shares
+	permits      uint8
+	mode         Mode   // of its key
 	holding      bool   // see lock.boundary
 	notice       bool   // it asks for a notice
 	told         bool   // it has received the notice
 	try          bool   // it waits for the answer of a stay; see stay.go
-	resumed      bool   // its session has resumed it, and learns from each Change what it includes
 	extra        *extra // nil for most entries
+}
+
+// watch returns the Change.Watch that the session of a waiting request last received. Only the lead
+// entry has it.
+func (e *entry) watch() Revision {
+	if e.token != 0 {
+		return 0
+	}
+	return Revision(e.mark)
+}
+
+// sinceUnixMS returns the time of the grant, or 0.
+func (e *entry) sinceUnixMS() int64 {
+	if e.token == 0 {
+		return 0
+	}
+	return int64(e.mark)
 }
 
 // noTotal is the total of an entry that names none.
@@ -44,11 +60,13 @@ type extra struct {
 	seq      uint64 // the Seq of the last SetValue; zero means none
 	delayMS  uint32
 	upgrades bool           // see Machine.upgradable
+	resumed  bool           // its session has resumed it, and learns from each Change what it includes
 	inside   uint16         // see Machine.stuck; not replicated
 	pending  *pendingSearch // nil if no search for a deadlock is to be continued
 	// the requests of the session that are listed for the same one, with lower and higher numbers
 	elder, younger *entry
-	stay           *stay // nil unless the request is sticky
+	stay           *stay  // nil unless the request is sticky
+	permits, of    uint32 // see entry.shares
 }
 
 type pendingSearch struct {
@@ -60,15 +78,56 @@ type pendingSearch struct {
 // that there is none.
 type owners [2]*entry
 
-func (e *entry) terms() (permits, of uint32) {
+// fewShares reports whether an entry has room for the permits. If not, they are in extra, which all
+// entries of the request share.
+func fewShares(permits, of uint32) bool { return permits <= math.MaxUint8 && of <= math.MaxUint16 }
+
+// setMode sets the mode of e, and its permits if that is ModePermits. It must be called after extra
+// is set.
+func (e *entry) setMode(mode Mode, permits, of uint32) {
+	e.mode, e.permits, e.of = mode, 0, 0
 	switch {
+	case mode != ModePermits:
+	case fewShares(permits, of):
+		e.permits, e.of = uint8(permits), uint16(of)
+	default:
+		if e.extra == nil {
+			e.extra = &extra{}
+		}
+		e.extra.permits, e.extra.of = permits, of
+	}
+}
+
+// shares returns the permits of e and their total, as in Command.
+func (e *entry) shares() (permits, of uint32) {
+	switch {
+	case e.mode != ModePermits:
+		return e.mode.Terms()
 	case e.of != 0:
-		return e.permits, e.of
-	case e.permits != 0:
+		return uint32(e.permits), uint32(e.of)
+	}
+	return e.extra.permits, e.extra.of
+}
+
+func (e *entry) terms() (permits, of uint32) {
+	if e.mode == ModeX {
+		return 1, 1
+	}
+	return termsOf(e.shares())
+}
+
+// termsOf returns how many permits of which total a request takes.
+func termsOf(permits, of uint32) (uint32, uint32) {
+	switch {
+	case of != 0:
+		return permits, of
+	case permits != 0:
 		return 1, noTotal
 	}
 	return 1, 1
 }
+
+func (e *entry) resumed() bool { return e.extra != nil && e.extra.resumed }
 
 // all returns the entries of e's request. If there is only one, the result is a slice of room, so
 // that the call does not allocate.
@@ -258,8 +317,13 @@ func (e *entry) modes() (modes []Mode) {
 // permitsLike reports whether two entries of one request are for the same permits of a semaphore,
 // or both for none.
 func (e *entry) permitsLike(o *entry) bool {
-	return e.mode != ModePermits && o.mode != ModePermits ||
-		e.mode == o.mode && e.permits == o.permits && e.of == o.of
+	return e.mode != ModePermits && o.mode != ModePermits || e.mode == o.mode && e.sharesLike(o)
+}
+
+func (e *entry) sharesLike(o *entry) bool {
+	permits, of := e.shares()
+	others, total := o.shares()
+	return permits == others && of == total
 }
 
 // grant returns what the hold e includes.
@@ -267,7 +331,7 @@ func (e *entry) grant() *Grant {
 	all := e.all(new([1]*entry))
 	g := &Grant{Key: all[0].lock.key, Modes: e.modes(), Delay: e.delay(), Value: e.value()}
 	if g.Modes == nil {
-		g.Permits, g.Of = e.permits, e.of
+		g.Permits, g.Of = e.shares()
 	}
 	for _, each := range all[1:] {
 		g.Keys = append(g.Keys, each.lock.key)
@@ -295,17 +359,17 @@ func (e *entry) eachPart(do func(Part)) {
 func (e *entry) part() Part {
 	p := Part{Key: e.lock.key, Mode: e.mode, Tree: e.mode == ModeS}
 	if e.mode == ModePermits {
-		p.Permits, p.Of = e.permits, e.of
+		p.Permits, p.Of = e.shares()
 	}
 	return p
 }
 
 func (e *entry) change() Change {
-	c := Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch, Wanted: e.told}
+	c := Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch(), Wanted: e.told}
 	if s := e.stay(); s != nil {
 		c.Last, c.Asked = s.last, s.asked
 	}
-	if e.resumed {
+	if e.resumed() {
 		c.Grant = e.grant()
 	}
 	return c
@@ -313,7 +377,7 @@ func (e *entry) change() Change {
 
 func (e *entry) describe() Holder {
 	return Holder{
-		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
+		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS(),
 		Waiters: int(e.lock.waiting), Value: e.value(), Kept: e.stays(),
 	}
 }

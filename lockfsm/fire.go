@@ -21,10 +21,10 @@ func (m *Machine) fire() {
 	for _, e := range m.ripples.visitedInOrder() {
 		if e.token == 0 {
 			watch := m.watches(e)
-			if watch == e.watch {
+			if watch == e.watch() {
 				continue
 			}
-			e.watch = watch
+			e.mark = uint64(watch)
 		}
 		m.ripples.changed(e.change())
 	}
@@ -118,7 +118,6 @@ func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	m.reserve(e)
 	m.unsearched.drop(e)
-	e.watch = 0
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {
 		m.grantOne(each, token)
@@ -151,7 +150,7 @@ func (m *Machine) grantOne(e *entry, token Token) {
 		e.lock.links--
 	}
 	m.digest.drop(e.hash())
-	e.token, e.sinceUnixMS = token, m.wallUnixMS
+	e.token, e.mark = token, uint64(m.wallUnixMS)
 	m.digest.add(e.hash())
 	e.session.held++
 	e.lock.waiting--

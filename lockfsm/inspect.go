@@ -99,7 +99,7 @@ func (l *lock) info(e *entry, most int, room *int) LockInfo {
 func (e *entry) standing() Standing {
 	s := Standing{
 		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token,
-		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS, Grant: *e.grant(), Gone: e.session.gone,
+		Watch: e.lead().watch(), SinceUnixMS: e.sinceUnixMS(), Grant: *e.grant(), Gone: e.session.gone,
 		Unsearched: e.extra != nil && e.extra.pending != nil, Upgrades: e.upgrades(),
 	}
 	if e.stays() {
@@ -169,7 +169,8 @@ func (m *Machine) Entries() []EntryInfo {
 	for l := m.locks.first; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
 			i := EntryInfo{Key: l.key, Session: e.session.id, Number: e.number, Place: e.rev, Token: e.token,
-				Permits: e.permits, Of: e.of, Modes: e.modes()}
+				Modes: e.modes()}
+			i.Permits, i.Of = e.shares()
 			if e.stays() {
 				i.Last = e.stay().last
 			}

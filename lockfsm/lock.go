@@ -88,8 +88,7 @@ func (l *lock) fits(permits, of uint32) bool {
 
 // takes reports whether a new request with these permits and this total would be inside.
 func (l *lock) takes(permits, of uint32) bool {
-	e := entry{permits: permits, of: of}
-	return l.boundary == nil && l.fits(e.terms())
+	return l.boundary == nil && l.fits(termsOf(permits, of))
 }
 
 // accepts reports whether e, the first entry that is not inside, can be inside.

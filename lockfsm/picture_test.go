@@ -94,7 +94,7 @@ func (e *entry) described() twinEntry {
 		keys: []string{e.lock.key}, shares: []share{e.share()}, modes: []Mode{e.mode},
 		session: e.session.id, number: e.number,
 		place: e.rev, token: e.token,
-		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told, try: e.try, resumed: e.resumed,
+		since: e.sinceUnixMS(), value: e.value(), notice: e.notice, told: e.told, try: e.try, resumed: e.resumed(),
 	}
 	if e.extra != nil {
 		if e.extra.upgrades {
@@ -114,7 +114,7 @@ func (e *entry) described() twinEntry {
 }
 
 func (e *entry) share() share {
-	if e.permits == 1 && e.of == 0 {
+	if permits, of := e.shares(); permits == 1 && of == 0 {
 		return share{1, unlimited}
 	}
 	permits, of := e.terms()

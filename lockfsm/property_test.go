@@ -253,7 +253,7 @@ func (j *judge) see(m *Machine) error {
 		var held []Token
 		var holders []twinEntry
 		for e := l.first; e != nil; e = e.after {
-			if e.token == 0 && e.permits == 0 {
+			if e.token == 0 && e.mode == ModeX {
 				for after := e.after; after != nil; after = after.after {
 					if after.token != 0 {
 						return fmt.Errorf("%q: the entry at %d is granted before the one at %d", l.key, after.rev,

@@ -29,8 +29,9 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 func (m *Machine) pushOne(l *lock, mode Mode, permits, of uint32, s *session, c *view, rev Revision,
 	x *extra) *entry {
 	e := m.spares.spareEntry()
-	e.lock, e.session, e.number, e.rev, e.permits, e.of = l, s, c.Number, rev, permits, of
-	e.mode, e.notice, e.try, e.extra = mode, c.notice || c.sticky, c.try, x
+	e.lock, e.session, e.number, e.rev = l, s, c.Number, rev
+	e.notice, e.try, e.extra = c.notice || c.sticky, c.try, x
+	e.setMode(mode, permits, of)
 	m.enqueue(e)
 	return e
 }

@@ -1,8 +1,8 @@
 package lockfsm
 
 func (m *Machine) report(e *entry, res *Result) {
-	res.Code, res.Token, res.Watch = Granted, e.token, e.watch
-	if e.resumed || e.sticky() {
+	res.Code, res.Token, res.Watch = Granted, e.token, e.watch()
+	if e.resumed() || e.sticky() {
 		c := e.change()
 		res.Last, res.Grant = c.Last, c.Grant
 	}

@@ -24,9 +24,11 @@ func (m *Machine) acquire(c *view, res *Result) {
 		return
 	}
 	e := m.push(s, c, rev)
-	if e.watch = m.watches(e); e.watch == 0 && m.graceOver {
+	if watch := m.watches(e); watch == 0 && m.graceOver {
 		m.grant(e)
 		m.share(e.lock)
+	} else {
+		e.mark = uint64(watch)
 	}
 	if e.token == 0 {
 		m.wanted(e)
@@ -170,7 +172,6 @@ func (m *Machine) downgrade(e *entry, modes []byte) Code {
 		m.digest.drop(each.hash())
 		each.mode = to
 		m.digest.add(each.hash())
-		each.permits, each.of = to.Terms()
 		l.admit(each, &m.effort)
 		l.findLeast(&m.effort) // discharge has seen the former total of the entry
 		m.admitNext(l)

@@ -21,6 +21,8 @@ type several struct {
 	extra *extra
 	want  int
 	spoke *entry // the entry that had an owner, a value, a delay or a seq
+	// the number of entries that are resumed
+	resumed int
 }
 
 func (r *locksReader) locks() {
@@ -81,7 +83,7 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 	token := r.sum(uint64(e.rev), uint64(m.rev), "token")
 	if token != uint64(e.rev) {
 		e.token = Token(token)
-		e.sinceUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), math.MaxInt64, "time of the grant"))
+		e.mark = uint64(r.sum(uint64(m.charter.FoundedUnixMS), math.MaxInt64, "time of the grant"))
 	}
 	r.terms(e)
 	if e.upgrades() && l.boundary != nil {
@@ -96,9 +98,15 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 
 func (r *locksReader) terms(e *entry) {
 	flags := r.flags(0xff, "entry")
+	permits, of := uint32(0), uint32(0)
 	if flags&entryModeFlag != 0 {
-		e.mode, e.permits, e.of = r.otherMode()
+		e.mode, permits, of = r.otherMode()
 	}
+	r.rest(e, flags)
+	e.setMode(e.mode, permits, of) // if a request names two totals, Check finds a wrong sum in one queue
+}
+
+func (r *locksReader) rest(e *entry, flags byte) {
 	e.notice, e.told = flags&entryNoticeFlag != 0, flags&entryToldFlag != 0
 	if e.told && (!e.notice || e.token == 0) {
 		r.fail("notice")
@@ -137,9 +145,13 @@ func (r *locksReader) more(e *entry, flags byte) {
 		return
 	}
 	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag|entryUpgradeFlag|entryResumedFlag|entryInnerFlag, "entry")
-	e.try, e.resumed = more&entryTryFlag != 0, more&entryResumedFlag != 0
-	if more == 0 || e.try && e.token != 0 || e.resumed && (e.token == 0 || more&(entryStickyFlag|entryUpgradeFlag) != 0) {
+	e.try = more&entryTryFlag != 0
+	resumed := more&entryResumedFlag != 0
+	if more == 0 || e.try && e.token != 0 || resumed && (e.token == 0 || more&(entryStickyFlag|entryUpgradeFlag) != 0) {
 		r.fail("entry")
+	}
+	if resumed {
+		r.resumed(e)
 	}
 	if more&entrySeqFlag != 0 {
 		r.seq(e)
@@ -170,6 +182,15 @@ func (r *locksReader) more(e *entry, flags byte) {
 		if asked := r.sum(uint64(e.rev), uint64(r.m.rev), "asked"); asked != uint64(e.rev) {
 			e.extra.stay.asked = Revision(asked)
 		}
+	}
+}
+
+func (r *locksReader) resumed(e *entry) {
+	if e.extra == nil {
+		e.extra = &extra{}
+	}
+	if e.extra.resumed = true; e.extra.entries != nil {
+		r.several[r.index[e.extra]].resumed++
 	}
 }
 
@@ -231,10 +252,14 @@ func (r *locksReader) join() {
 		slices.SortFunc(all, func(a, b *entry) int { return strings.Compare(a.lock.key, b.lock.key) })
 		first := all[0]
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
-			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS ||
+			return e.rev != first.rev || e.token != first.token || e.mark != first.mark ||
 				!e.permitsLike(first) ||
-				e.notice != first.notice || e.told != first.told || e.try != first.try || e.resumed != first.resumed
+				e.notice != first.notice || e.told != first.told || e.try != first.try
 		})
+		if s.resumed != 0 && s.resumed != len(all) {
+			r.fail("resumed request of several locks")
+			return
+		}
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
 			r.fail("request of several locks")
 			return
@@ -257,7 +282,7 @@ func (r *locksReader) list() {
 		e.connect(1)
 		r.m.charge(e)
 		if e.token == 0 {
-			e.watch = r.m.watches(e)
+			e.mark = uint64(r.m.watches(e))
 			if e.extra != nil && e.extra.owner != 0 && !e.try {
 				r.m.unsearched.add(e) // a snapshot does not contain which searches have ended
 			}

@@ -129,21 +129,19 @@ func (m *Machine) rewrite(e *entry, c *view) {
 		}
 		l.index.drop(each)
 		m.digest.drop(each.hash())
-		each.token, each.sinceUnixMS, each.notice, each.told = token, m.wallUnixMS, c.notice, false
+		each.token, each.mark, each.notice, each.told = token, uint64(m.wallUnixMS), c.notice, false
 		m.digest.add(each.hash())
-		each.resumed = true
 		if each.notice {
 			l.notices++
 		}
 		l.index.add(each)
 		wanted = wanted || l.boundary != nil
 	}
-	if e.extra != nil {
-		e.extra.seq = 0 // the new holder counts its changes of the value anew
-	}
-	if e.extra == nil && (len(c.value) > 0 || c.delayMS != 0) {
+	if e.extra == nil { // the request has one entry
 		e.extra = &extra{}
 	}
+	e.extra.resumed = true
+	e.extra.seq = 0 // the new holder counts its changes of the value anew
 	if len(c.value) > 0 {
 		e.extra.value = copied(c.value)
 	}

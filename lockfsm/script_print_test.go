@@ -186,7 +186,8 @@ func terms(e *entry) (text string) {
 	case ModeIS:
 		text = " shared"
 	case ModePermits:
-		text = fmt.Sprintf(" %d/%d", e.permits, e.of)
+		permits, of := e.shares()
+		text = fmt.Sprintf(" %d/%d", permits, of)
 	default:
 		text = " " + modeNames[e.mode]
 	}
@@ -199,7 +200,7 @@ func terms(e *entry) (text string) {
 	if e.try {
 		text += " try"
 	}
-	if e.resumed {
+	if e.resumed() {
 		text += " resumed"
 	}
 	if e.extra == nil {

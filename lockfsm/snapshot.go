@@ -159,7 +159,7 @@ func (l *lock) appendTo(b []byte, founded int64) []byte {
 			b = append(b, 0)
 		} else {
 			b = binary.AppendUvarint(b, uint64(e.token)-uint64(e.rev))
-			b = binary.AppendUvarint(b, uint64(e.sinceUnixMS-founded))
+			b = binary.AppendUvarint(b, uint64(e.sinceUnixMS()-founded))
 		}
 		b = e.appendTerms(b)
 	}
@@ -261,7 +261,8 @@ func (e *entry) appendMode(b []byte) []byte {
 	if e.mode == ModeX {
 		return b
 	}
-	return appendMode(b, e.mode, e.permits, e.of)
+	permits, of := e.shares()
+	return appendMode(b, e.mode, permits, of)
 }
 
 // more returns the second byte of flags.
@@ -281,7 +282,7 @@ func (e *entry) more() (flags byte) {
 			flags |= entryInnerFlag
 		}
 	}
-	if e.resumed {
+	if e.resumed() {
 		flags |= entryResumedFlag
 	}
 	return flags

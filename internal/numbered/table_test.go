@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 // TestTable compares tables with maps, through growth and decay, for numbers with several kinds of
@@ -149,4 +151,23 @@ func room(t *Table[int]) (bytes uintptr) {
 		bytes += 4*uintptr(cap(p.above)) + 8*uintptr(cap(p.items))
 	}
 	return bytes + unsafe.Sizeof(page[int]{})*uintptr(t.gone+cap(t.pages))
+}
+
+// TestBoundsOfPages tries the bounds of a page with two full pages, from which items are deleted.
+func TestBoundsOfPages(t *testing.T) {
+	pages := func(items int, left ...int) int {
+		var table Table[int]
+		for n := range items {
+			table.Put(uint64(n), new(int))
+		}
+		for at, left := range left {
+			for n := at*pageItems + left; n < (at+1)*pageItems; n++ {
+				table.Delete(uint64(n))
+			}
+		}
+		return len(table.pages)
+	}
+	limits.AtMost(t, "pageItems", pageItems, func(n int) bool { return pages(n) == 1 })
+	limits.AtMost(t, "joinedItems", joinedItems, func(n int) bool { return pages(2*pageItems, n-20, 20) == 1 })
+	limits.AtMost(t, "fewItems", fewItems, func(n int) bool { return pages(2*pageItems, joinedItems-n, n) == 1 })
 }

@@ -57,8 +57,7 @@ const nodes = "nodes"
 
 // Layers returns the layers from the fastest to the slowest.
 func Layers() []Layer {
-	const disks = "CrashImages|ErrorAtEvery|Flips"
-	const simulations = "^Test(Durable)?Simulation$|TestTheSimulationSees"
+	const disks, simulations = "CrashImages|ErrorAtEvery|Flips", "^Test(Durable)?Simulation$|TestTheSimulationSees"
 	return []Layer{
 		{Name: "rules", Package: "lockfsm", Run: "^TestTwin$|^TestTranscripts$", Packages: []string{"lockfsm"}},
 		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Packages: []string{"lockfsm"}},

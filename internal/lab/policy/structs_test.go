@@ -27,7 +27,7 @@ var wide = map[string]string{
 // only decrease.
 var scattered = map[string]int{
 	"": 3, "cluster": 1, "internal/history": 1, "internal/lab/proctest/attack/attackers": 3,
-	"internal/lab/sim": 5, "internal/trace": 1, "lockfsm": 22, "raftlog": 4, "session": 1,
+	"internal/lab/sim": 5, "internal/trace": 1, "lockfsm": 19, "raftlog": 4, "session": 1,
 	"session/client": 6, "session/keeper": 1, "session/stay": 1, "transport": 1,
 }
 

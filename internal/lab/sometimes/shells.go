@@ -39,7 +39,8 @@ func elsewhere() map[string]string {
 
 		"cluster/gossip":      pure,
 		"internal/capability": pure, "internal/clock": pure, "internal/fair": pure, "internal/formats": pure,
-		"internal/lapse": pure, "internal/modes": pure, "internal/nodeid": pure, "internal/plain": pure,
+		"internal/lapse": pure, "internal/modes": pure, "internal/nodeid": pure, "internal/numbered": pure,
+		"internal/plain": pure,
 		"internal/shown": pure, "internal/tofu": pure, "transport/wire/...": "generated",
 
 		"cluster/discovery": config, "internal/credentials": config, "internal/variables": config,
