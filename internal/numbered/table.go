@@ -104,6 +104,11 @@ func (t *Table[T]) Put(n uint64, item *T) {
 	if t.size == 0 {
 		t.begin(n)
 	}
+	if t.pages[len(t.pages)-1].follows(n) { // the usual case
+		t.pages[len(t.pages)-1].push(n, item)
+		t.size++
+		return
+	}
 	at := t.pageOf(n)
 	i, found := t.pages[at].find(n)
 	if found {
@@ -140,9 +145,12 @@ func (t *Table[T]) Delete(n uint64) {
 		return
 	}
 	t.size--
-	p.above = slices.Delete(p.above, i, i+1)
-	p.items = slices.Delete(p.items, i, i+1)
-	switch left := len(p.items); {
+	left := len(p.items) - 1
+	copy(p.above[i:], p.above[i+1:])
+	copy(p.items[i:], p.items[i+1:])
+	p.items[left] = nil
+	p.above, p.items = p.above[:left], p.items[:left]
+	switch {
 	case left > fewItems || len(t.pages) == 1:
 	case left == 0:
 		t.drop(at)
@@ -167,10 +175,14 @@ func newPage[T any](base uint64) page[T] {
 
 // pageOf returns the place of the page that has the number n, or would have it.
 func (t *Table[T]) pageOf(n uint64) int {
-	last := len(t.pages) - 1
-	if n >= t.pages[last].base {
+	if last := len(t.pages) - 1; n >= t.pages[last].base {
 		return last
 	}
+	return t.search(n)
+}
+
+func (t *Table[T]) search(n uint64) int {
+	last := len(t.pages) - 1
 	if last == 0 || n < t.pages[1].base {
 		return 0
 	}
@@ -199,7 +211,7 @@ func (t *Table[T]) joins(at int) bool {
 		return false
 	}
 	for i, item := range next.items {
-		p.insert(len(p.items), next.base+uint64(next.above[i]), item)
+		p.push(next.base+uint64(next.above[i]), item)
 	}
 	t.drop(at + 1)
 	return true
@@ -211,7 +223,7 @@ func (t *Table[T]) divide(at int) {
 	p := &t.pages[at]
 	upper := newPage[T](p.base + uint64(p.above[half]))
 	for i, item := range p.items[half:] {
-		upper.insert(i, p.base+uint64(p.above[half+i]), item)
+		upper.push(p.base+uint64(p.above[half+i]), item)
 	}
 	clear(p.items[half:])
 	p.above, p.items = p.above[:half], p.items[:half]
@@ -245,6 +257,19 @@ func (p *page[T]) reaches(n uint64) bool {
 		return n-p.base <= math.MaxUint32
 	}
 	return len(p.above) == 0 || p.base-n+uint64(p.above[len(p.above)-1]) <= math.MaxUint32
+}
+
+// follows reports whether the number n is above those of the page, which has room for it.
+func (p *page[T]) follows(n uint64) bool {
+	k := len(p.above)
+	return n >= p.base && n-p.base <= math.MaxUint32 && k < pageItems &&
+		(k == 0 || n-p.base > uint64(p.above[k-1]))
+}
+
+// push adds the item with the highest number.
+func (p *page[T]) push(n uint64, item *T) {
+	p.above = append(p.above, uint32(n-p.base))
+	p.items = append(p.items, item)
 }
 
 // insert adds an item at a place of the page, which has room for it.
