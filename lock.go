@@ -145,7 +145,11 @@ func (l *Lock) count(d *demand) {
 	if l.handle.tree = d.trees() || d.resume != 0; l.handle.tree { // a resumed lock may be of a tree
 		l.rarely().trees = 1
 	}
-	if l.handle.reader = d.reads(); !l.handle.reader {
+	l.countAs(d.reads())
+}
+
+func (l *Lock) countAs(reader bool) {
+	if l.handle.reader = reader; !reader {
 		l.writers = 1
 	}
 }
@@ -423,7 +427,17 @@ func (l *Lock) SetValue(ctx context.Context, value string) error {
 // confirmation. If ctx ended before the confirmation, the error wraps the context's error, and the
 // release takes effect when a leader is reached, or else when the session ends. The release of a
 // sticky lock is confirmed at once, by the lease; see [Node.LockSticky].
-func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
+func (l *Lock) Unlock(ctx context.Context) error {
+	if l.handle.more.Load() != nil || !l.hold.Passed() {
+		return l.release(ctx, mode{way: trace.Unlock})
+	}
+	// The usual sticky lock: without observers, and not entered again, so release has less to do.
+	left, first := l.exit()
+	if left {
+		return l.releaseHold(ctx, mode{way: trace.Unlock}, left, first)
+	}
+	return lossOf(l.hold.Release(ctx))
+}
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
 // [Request.LockDelay], even after this process has ended, unless [Node.Resume] takes it over by

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/mortise-lock/mortise/internal/replica"
 )
@@ -77,31 +78,78 @@ func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 	}
 }
 
-func TestALockThatIsKeptCostsOneAllocation(t *testing.T) {
+// keeping returns a node that keeps the lock k, which is free.
+func keeping(t *testing.T) *Node {
+	t.Helper()
 	n, ctx := alone(t, Config{}), t.Context()
-	pair := func() {
-		l, err := n.LockSticky(ctx, "k", StickyOptions{})
-		if err == nil {
-			err = l.Unlock(ctx)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for kept := false; !kept; { // soon after the start
-		pair()
+	for { // a node keeps locks soon after its start
+		stickyPair(t, n)
 		info, err := n.Peek(ctx, "k")
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept = info.Held > 0
+		if info.Held > 0 {
+			return n
+		}
 	}
+}
+
+func stickyPair(t *testing.T, n *Node) *Lock {
+	t.Helper()
+	l, err := n.LockSticky(t.Context(), "k", StickyOptions{})
+	if err == nil {
+		err = l.Unlock(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestALockThatIsKeptHardlyAllocates(t *testing.T) {
+	n := keeping(t)
+	pair := func() { stickyPair(t, n) }
 	got := testing.AllocsPerRun(500, pair)
 	for range 20 { // it also counts what the goroutines of other tests allocate
 		got = min(got, testing.AllocsPerRun(100, pair))
 	}
-	if got > 1 { // the Lock
+	if got > 0 { // a slab for 16 pairs is rounded down
 		t.Errorf("a pair of Lock and Unlock allocates %v times", got)
+	}
+}
+
+// A caller may keep the handle of a lock that it has unlocked, and unlock it again.
+func TestAKeptHandleFreesNoOtherLock(t *testing.T) {
+	n := keeping(t)
+	handles := map[*Lock]Token{}
+	for range 3 * len(slab{}.handles) {
+		l := stickyPair(t, n)
+		if handles[l] != 0 {
+			t.Fatalf("the handle with token %d is used again", handles[l])
+		}
+		handles[l] = l.Token()
+	}
+	now, err := n.LockSticky(t.Context(), "k", StickyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, token := range handles {
+		if err := l.Unlock(t.Context()); err != nil || l.Err() != ErrUnlocked || l.Token() != token {
+			t.Fatalf("an unlocked handle: Unlock %v, Err %v, token %d instead of %d", err, l.Err(), l.Token(), token)
+		}
+	}
+	if _, err := n.LockSticky(t.Context(), "k", StickyOptions{Try: true}); !errors.Is(err, ErrHeld) || now.Err() != nil {
+		t.Fatalf("a handle of an earlier call has freed the lock: Try %v, Err %v", err, now.Err())
+	}
+	if err := now.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASlabIsSmall(t *testing.T) {
+	const limit = 3200 - 8 // a size class of Go, and the header of an object
+	if size := unsafe.Sizeof(slab{}); size > limit {
+		t.Errorf("a slab has %d bytes, and a handle that a caller keeps may keep %d", size, limit)
 	}
 }
 

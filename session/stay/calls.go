@@ -72,8 +72,7 @@ func (s *Set) Request(c *Caller) *Request {
 // Unlock ends the pass of a caller. It does nothing if the pass has ended.
 func (s *Set) Unlock(w Window, c *Caller) {
 	if c.holds {
-		s.leave(c)
-		s.settle(w, c.stay)
+		s.settle(w, s.leave(c))
 	}
 }
 

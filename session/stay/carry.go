@@ -15,6 +15,12 @@ const newsKept = 1024
 // Carry carries out the output of the calls since the last Carry: first all news, then all
 // commands, in their order.
 func (s *Set) Carry(o Outlets) {
+	if len(s.commands)+len(s.news) > 0 { // most passes have none, and then this is inlined
+		s.carry(o)
+	}
+}
+
+func (s *Set) carry(o Outlets) {
 	for len(s.commands)+len(s.news) > 0 {
 		for i := range s.news {
 			o.Tell(&s.news[i])

@@ -112,7 +112,8 @@ func (r *rig) Tell(n *News) {
 		r.out(l)
 		delete(r.callers, l)
 	case Referred:
-		if q := r.asked[l.stay.request]; !l.Shared || q == nil || !q.granted || q.recalled != 0 || r.in(l.Key) == nil {
+		st := r.s.stays[name{l.Key, l.Shared}]
+		if q := r.asked[st.request]; !l.Shared || q == nil || !q.granted || q.recalled != 0 || r.in(l.Key) == nil {
 			r.fatal("a caller that could wait is referred to the group: %+v", q)
 		}
 		delete(r.callers, l)

@@ -23,6 +23,19 @@ func TestStayRules(t *testing.T) {
 			r.unlock(l)
 			r.did()
 		},
+		"a caller refers to no stay after its call": func(r *rig) {
+			held := r.granted("x")
+			gone, next := r.take("x", Waits), r.take("x", Waits)
+			r.cancel(gone)
+			r.unlock(held)
+			if next.stay == nil || held.stay != nil || gone.stay != nil {
+				r.fatal("the stays of the callers: %v inside, %v unlocked, %v cancelled", next.stay, held.stay, gone.stay)
+			}
+			r.lose("x")
+			if next.stay != nil {
+				r.fatal("a caller that has lost its lock refers to %v", next.stay)
+			}
+		},
 		"callers are served in order": func(r *rig) {
 			l := r.granted("x")
 			var waits []*Caller

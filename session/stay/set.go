@@ -83,11 +83,13 @@ func (s *Set) pass(st *stay, c *Caller) {
 	st.passes++
 }
 
-// leave is the end of a pass.
-func (s *Set) leave(c *Caller) {
-	c.holds = false
-	c.stay.inside.remove(c)
+// leave ends a pass, and returns its stay.
+func (s *Set) leave(c *Caller) *stay {
 	s.inside--
+	c.holds = false
+	st := c.forget()
+	st.inside.remove(c)
+	return st
 }
 
 // settle decides what happens to a granted stay. If the stay is not shared, no caller is inside.
@@ -226,7 +228,7 @@ func (s *Set) wait(st *stay, c *Caller) {
 }
 
 func (s *Set) unwait(c *Caller) {
-	c.stay.queue.remove(c)
+	c.forget().queue.remove(c)
 	s.waiting--
 	s.keyBytes -= len(c.Key)
 }

@@ -24,6 +24,14 @@ type Caller struct {
 	prev, next   *Caller // in the queue of the stay, or among the callers inside
 }
 
+// forget returns the stay of the caller. Afterwards the caller does not refer to the stay, so a
+// Caller that is kept after its call does not keep it.
+func (c *Caller) forget() *stay {
+	st := c.stay
+	c.stay = nil
+	return st
+}
+
 // Token returns the token of the pass, or of the holder that a call with Try has met.
 func (c *Caller) Token() lockfsm.Token { return c.token }
 
