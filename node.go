@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,8 +44,6 @@ type Node struct {
 	watches queries.Watches // the watch that all callers of Watch share
 
 	standby atomic.Int64 // waiting calls whose purpose makes long waits normal
-
-	slabs sync.Pool // of *slab that has unused handles
 
 	readiness
 }
@@ -405,9 +402,6 @@ type StickyOptions struct {
 // the lock, and fails with ErrNotReady if it has no answer after 2 s.
 //
 // A sticky request under another lock is an ordinary one.
-//
-// The Locks of 16 calls are one allocation of 3.2 KB, which the garbage collector frees when the
-// program refers to none of them. So runtime.SetFinalizer cannot be used with them.
 func (n *Node) LockSticky(ctx context.Context, key string, o StickyOptions) (*Lock, error) {
 	return n.lockSticky(ctx, n.client, key, o)
 }
@@ -436,46 +430,20 @@ func (o StickyOptions) demand(key string) *demand {
 	return d
 }
 
-// passLock is a lock that the client may keep, and its pass.
-type passLock struct {
-	Lock
-	pass client.Pass
-}
-
-// slab is an allocation of several handles. Each handle is used for one call only, because the
-// caller may keep it after its Unlock: a second Unlock must not free the lock of another caller.
-//
-// A handle that is kept keeps its slab. The other handles of the slab refer to their keys, and to
-// no stay once they are unlocked. So a kept handle costs at most 3.2 KB and 16 keys.
-type slab struct {
-	used    int
-	handles [16]passLock
-}
-
-// newPass returns a handle that was not used before.
-func (n *Node) newPass() *passLock {
-	s, _ := n.slabs.Get().(*slab)
-	if s == nil {
-		s = &slab{}
-	}
-	l := &s.handles[s.used]
-	if s.used++; s.used < len(s.handles) {
-		n.slabs.Put(s)
-	}
-	return l
-}
-
 // needsOnlyAPass reports whether a sticky call is valid, not observed, and not made under a lock.
 // Most calls are, and need none of the other steps of acquire.
 func (n *Node) needsOnlyAPass(ctx context.Context, key string) bool {
 	return ctx != nil && !n.trace.Observes() && scopeOf(ctx) == nil && badKey(key) == nil && n.admit(ctx, "Lock") == nil
 }
 
-// pass asks for a lock that the client may keep. The parameter call is nil without observers.
+// pass asks for a lock that the client may keep. The lock and its pass are one allocation. The
+// parameter call is nil without observers.
 func (n *Node) pass(ctx context.Context, by *client.Client, key string, o StickyOptions,
 	call *trace.Call) (*Lock, error) {
-	l := n.newPass()
-	l.node = n
+	l := &struct {
+		Lock
+		pass client.Pass
+	}{Lock: Lock{node: n}}
 	l.observed(call)
 	l.countAs(o.Shared)
 	l.pass.Key, l.pass.Shared, l.pass.Try, l.pass.Notice = key, o.Shared, o.Try, o.Notice

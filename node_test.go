@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/mortise-lock/mortise/internal/replica"
 )
@@ -106,14 +105,14 @@ func stickyPair(t *testing.T, n *Node) *Lock {
 	return l
 }
 
-func TestALockThatIsKeptHardlyAllocates(t *testing.T) {
+func TestALockThatIsKeptCostsOneAllocation(t *testing.T) {
 	n := keeping(t)
 	pair := func() { stickyPair(t, n) }
 	got := testing.AllocsPerRun(500, pair)
 	for range 20 { // it also counts what the goroutines of other tests allocate
 		got = min(got, testing.AllocsPerRun(100, pair))
 	}
-	if got > 0 { // a slab for 16 pairs is rounded down
+	if got > 1 { // the Lock
 		t.Errorf("a pair of Lock and Unlock allocates %v times", got)
 	}
 }
@@ -122,7 +121,7 @@ func TestALockThatIsKeptHardlyAllocates(t *testing.T) {
 func TestAKeptHandleFreesNoOtherLock(t *testing.T) {
 	n := keeping(t)
 	handles := map[*Lock]Token{}
-	for range 3 * len(slab{}.handles) {
+	for range 50 {
 		l := stickyPair(t, n)
 		if handles[l] != 0 {
 			t.Fatalf("the handle with token %d is used again", handles[l])
@@ -143,13 +142,6 @@ func TestAKeptHandleFreesNoOtherLock(t *testing.T) {
 	}
 	if err := now.Unlock(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestASlabIsSmall(t *testing.T) {
-	const limit = 3200 - 8 // a size class of Go, and the header of an object
-	if size := unsafe.Sizeof(slab{}); size > limit {
-		t.Errorf("a slab has %d bytes, and a handle that a caller keeps may keep %d", size, limit)
 	}
 }
 
