@@ -11,7 +11,7 @@ import (
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
-	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last four sections\n" +
+	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last three sections\n" +
 		"again ([bench/doc.go](../bench/doc.go)). Figures hold for one machine and one hour: compare within a\n" +
 		"table, not between pages.\n\n")
 	b.WriteString("![Pairs of Lock and Unlock and hand-overs that every peer completes in a second](speed.svg)\n\n")

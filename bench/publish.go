@@ -14,7 +14,7 @@ import (
 //go:embed states.md
 var states string
 
-// This text is two sections: the limit that a lock cannot beat, and what was tried.
+// This text is the section after the measurements: the limit that a lock cannot beat.
 //
 //go:embed limit.md
 var limit string
