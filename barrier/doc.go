@@ -65,7 +65,7 @@
 // to 128 participants. A participant has a name of 1 to 128 bytes; in a latch of n, the names also
 // have at most 3,900/n-1 bytes each, as JSON. A Latch and a Cyclic keep one of the 16,384 data of
 // the group until Remove; a Double keeps none when all have left. Each waiting call uses one of the
-// leader's 1,024 watches, and a watch first visits all keys of the group. Each arrival wakes all
+// leader's 4,096 watches, and a watch first visits all keys of the group. Each arrival wakes all
 // waiters, and each of them sends one query.
 //
 // # Refused alternatives

@@ -61,7 +61,7 @@
 // has the label mortise.purpose. Then the console, mortise doctor and the alerts do not warn
 // about a long hold.
 //
-// Observe uses mortise.Node.Watch. The leader of the group serves at most 1,024 watches, so run one
+// Observe uses mortise.Node.Watch. The leader of the group serves at most 4,096 watches, so run one
 // observer per instance. A watch first visits all keys of the group. It also receives events of
 // other keys that begin with the name of the election.
 //

@@ -36,7 +36,7 @@
 //
 // A name is at most 485 bytes. No other code may lock keys that begin with the name and a slash. A
 // value has at most 1,024 bytes, and cannot change: end Run and call it again. The leader serves at
-// most 1,024 watches, so run one Observe per instance. A watch first visits all keys of the group.
+// most 4,096 watches, so run one Observe per instance. A watch first visits all keys of the group.
 //
 // # Refused alternatives
 //

@@ -63,7 +63,7 @@
 // or do without a clear division of the work during the change: shard 2 of 4 and shard 2 of 8 are
 // different parts of the work under one lock, and shards 2 of 4 and 6 of 8 may overlap. A Name is
 // at most 478 bytes, and no other code may lock keys that begin with it and a slash. Each Run
-// needs one of the leader's 1,024 watches. An instance hears of a free shard at once, and looks
+// needs one of the leader's 4,096 watches. An instance hears of a free shard at once, and looks
 // again every few seconds.
 //
 // # Refused alternatives

@@ -36,5 +36,5 @@
 //
 // # Limits
 //
-// A leader handles 64 questions and 1,024 watches at a time.
+// A leader handles 128 questions and 4,096 watches at a time.
 package replica
