@@ -303,7 +303,7 @@ func (n *Node) EndSession(ctx context.Context, session, reason string) (ended bo
 // for operators, before the machine of the leader is stopped, or if its disk is slow. No lock is
 // lost, and grants pause for a few round trips. The new leader counts every SessionTTL and every
 // Request.LockDelay anew. The lead stays there until that instance leaves or fails: no instance can
-// be preferred.
+// be preferred, because a preferred one with a sick disk could keep these times from ever ending.
 //
 // TransferLead may be called on any instance with the root secret; another gets a
 // [NotAllowedError]. The leader logs the call, and [Node.Audit] reports it with the reason and the

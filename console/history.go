@@ -20,7 +20,7 @@ import (
 //
 // A History takes about 115 KB, whatever happens. It starts no goroutine and is not closed: hooks
 // count the events, and the page reads the counts. A hook takes less than a microsecond and
-// allocates nothing. But hooks of any kind add two allocations to each lock of a node.
+// allocates nothing. But hooks of any kind add four allocations to each lock of a node.
 //
 // It counts the calls of its own node only, because no instance has the figures of all. Elections,
 // package tick and requests with the label mortise.purpose wait and hold long by design: of them
