@@ -4,7 +4,8 @@
 //
 // A table is a list of pages, each with the items of a range of numbers. A page that is full is
 // divided, and pages with few items are joined. So no call copies more than a page and the list of
-// pages, and a table gives its room back when its items are deleted.
+// pages, and a table gives its room back when its items are deleted. An item needs at most
+// 150 bytes, with numbers so far apart that each has a page.
 package numbered
 
 import (
@@ -120,10 +121,14 @@ func (t *Table[T]) Put(n uint64, item *T) {
 	switch {
 	case len(p.items) < pageItems && p.reaches(n):
 	case i == len(p.items): // after all items of the page
+		room := 0
+		if i == pageItems { // the next one probably gets full, too
+			room = pageItems
+		}
 		at, i = at+1, 0
-		t.pages = slices.Insert(t.pages, at, newPage[T](n))
+		t.pages = slices.Insert(t.pages, at, newPage[T](n, room))
 	case n < p.base: // it is the first page
-		t.pages = slices.Insert(t.pages, at, newPage[T](n))
+		t.pages = slices.Insert(t.pages, at, newPage[T](n, 0))
 	default:
 		t.divide(at)
 		if n >= t.pages[at+1].base {
@@ -155,8 +160,9 @@ func (t *Table[T]) Delete(n uint64) {
 	case left == 0:
 		t.drop(at)
 	case at+1 < len(t.pages) && t.joins(at):
-	case at > 0:
-		t.joins(at - 1)
+	case at > 0 && t.joins(at-1):
+	default: // the numbers of its neighbors are too far away
+		p.shrink()
 	}
 }
 
@@ -169,8 +175,8 @@ func (t *Table[T]) begin(n uint64) {
 	t.pages[0].base = n
 }
 
-func newPage[T any](base uint64) page[T] {
-	return page[T]{base, make([]uint32, 0, pageItems), make([]*T, 0, pageItems)}
+func newPage[T any](base uint64, room int) page[T] {
+	return page[T]{base, make([]uint32, 0, room), make([]*T, 0, room)}
 }
 
 // pageOf returns the place of the page that has the number n, or would have it.
@@ -221,7 +227,7 @@ func (t *Table[T]) joins(at int) bool {
 func (t *Table[T]) divide(at int) {
 	const half = pageItems / 2
 	p := &t.pages[at]
-	upper := newPage[T](p.base + uint64(p.above[half]))
+	upper := newPage[T](p.base+uint64(p.above[half]), pageItems)
 	for i, item := range p.items[half:] {
 		upper.push(p.base+uint64(p.above[half+i]), item)
 	}
@@ -266,8 +272,28 @@ func (p *page[T]) follows(n uint64) bool {
 		(k == 0 || n-p.base > uint64(p.above[k-1]))
 }
 
+// shrink gives back the room of a page that has few items.
+func (p *page[T]) shrink() {
+	if room := 2 * len(p.items); 2*room <= cap(p.items) {
+		p.move(room)
+	}
+}
+
+// grow makes room for another item.
+func (p *page[T]) grow() {
+	if n := len(p.items); n == cap(p.items) {
+		p.move(min(max(1, 2*n), pageItems))
+	}
+}
+
+func (p *page[T]) move(room int) {
+	p.above = append(make([]uint32, 0, room), p.above...)
+	p.items = append(make([]*T, 0, room), p.items...)
+}
+
 // push adds the item with the highest number.
 func (p *page[T]) push(n uint64, item *T) {
+	p.grow()
 	p.above = append(p.above, uint32(n-p.base))
 	p.items = append(p.items, item)
 }
@@ -280,6 +306,7 @@ func (p *page[T]) insert(at int, n uint64, item *T) {
 		}
 		p.base = n
 	}
+	p.grow()
 	p.above = slices.Insert(p.above, at, uint32(n-p.base))
 	p.items = slices.Insert(p.items, at, item)
 }

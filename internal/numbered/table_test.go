@@ -146,6 +146,29 @@ func TestTableIsSmall(t *testing.T) {
 	}
 }
 
+// TestANumberMakesNoRoom checks that the owner of the numbers cannot make an item expensive: with
+// numbers so far apart that each needs a page, and if one item is left of each page that was full.
+func TestANumberMakesNoRoom(t *testing.T) {
+	const limit = 150
+	var apart, left Table[int]
+	for n := range uint64(10_000) {
+		apart.Put(n<<33, new(int))
+	}
+	for page := range uint64(1000) {
+		for n := range uint64(pageItems) {
+			left.Put(page<<33+n, new(int))
+		}
+		for n := range uint64(pageItems - 1) {
+			left.Delete(page<<33 + n)
+		}
+	}
+	for what, table := range map[string]*Table[int]{"far apart": &apart, "one left of each page": &left} {
+		if each := room(table) / uintptr(table.Len()); each > limit {
+			t.Errorf("%s: %d bytes for an item", what, each)
+		}
+	}
+}
+
 func room(t *Table[int]) (bytes uintptr) {
 	for _, p := range t.pages {
 		bytes += 4*uintptr(cap(p.above)) + 8*uintptr(cap(p.items))

@@ -27,10 +27,11 @@
 //
 // A client finds the leader by sending Open or Attach to a voter. A follower answers with a
 // redirect to the leader. If it knows no leader, it sends another redirect when a leader is
-// elected, and the voter in the client's own process does so unasked. A client whose streams to a
-// leader end does not follow voters to it a second time in that term: it waits for such a redirect,
-// and asks again after the wait. Each attachment has its own epoch, and the client ignores replies
-// with another epoch. After a reply "no session", the client opens a new session with a new nonce.
+// elected, and the voter in the client's own process does so unasked. If the stream to a leader
+// ends twice in a term, the client does not follow voters to it again: it waits for such a
+// redirect, and for 50 to 200 ms at most. Each attachment has its own epoch, and the client ignores
+// replies with another epoch. After a reply "no session", the client opens a new session with a new
+// nonce.
 //
 // A target has more time to answer if the last answers were slow, or if the client itself is late.
 // Otherwise many clients would leave a leader that is only busy, and keep it busy by attaching

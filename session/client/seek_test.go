@@ -364,8 +364,7 @@ func TestALeaderThatIsCutOffIsFollowedOnce(t *testing.T) {
 }
 
 // TestADeadLeaderCostsFewQuestions counts what a client asks within half a second in which the
-// voters do not know that the leader is dead. With thousands of clients these questions would delay
-// the election.
+// voters do not know that the leader is dead. Thousands of clients ask beside the election.
 func TestADeadLeaderCostsFewQuestions(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
