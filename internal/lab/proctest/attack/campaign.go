@@ -312,7 +312,7 @@ func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, length+30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, attackers.MostTimes*length+30*time.Second)
 	defer cancel()
 	cmd, err := s.child(ctx, "-attacker", "-t", length.String(), "-only", s.only)
 	if err != nil {

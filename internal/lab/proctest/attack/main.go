@@ -10,8 +10,8 @@
 //	       [-rate 0.5] [-terms 0] [-lost 0] [-links 4096] [-rss 512] [-p99 1s] [-ratio 0]
 //
 // First the clients run alone, for -quiet. Then they run beside a neutral process, for -quiet: this
-// is the quiet phase, and cores.go gives the reason. Then the attacks run for -t. The campaign
-// fails if
+// is the quiet phase, and cores.go gives the reason. Then the attacks run for -t. Those that a
+// slow machine has not tried by then run longer, for at most five times -t. The campaign fails if
 //
 //   - the recorded history breaks a rule of package internal/history, for example if a lock was
 //     granted twice,

@@ -78,8 +78,13 @@ func Kinds(only string) (names []string) {
 	return names
 }
 
+// MostTimes is how many times its length Run may take.
+const MostTimes = 5
+
 // Run makes the attacks of the given kinds for the given time, after it has read the plan from in.
-// Every few seconds it writes the tallies to out, by the name of the kind.
+// On a slow machine a kind may not have been tried then. Such kinds run again, without the others,
+// until [MostTimes] that time have passed. Every few seconds Run writes the tallies to out, by the
+// name of the kind.
 func Run(ctx context.Context, in io.Reader, out io.Writer, length time.Duration, only string) error {
 	var p plan.Plan
 	if err := json.NewDecoder(in).Decode(&p); err != nil {
@@ -89,11 +94,29 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, length time.Duration,
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, length)
-	defer cancel()
 	r := runner{attacker: a, all: map[string]Tally{}}
+	r.runAll(ctx, out, chosen(only))
+	return nil
+}
+
+type runner struct {
+	*attacker
+	sums sync.Mutex // guards all
+	all  map[string]Tally
+}
+
+func (r *runner) runAll(ctx context.Context, out io.Writer, kinds []kind) {
+	for n := 0; n < MostTimes && len(kinds) > 0 && ctx.Err() == nil; n++ {
+		r.runOnce(ctx, out, kinds)
+		kinds = slices.DeleteFunc(kinds, func(k kind) bool { return r.all[k.name].Tried > 0 })
+	}
+}
+
+func (r *runner) runOnce(ctx context.Context, out io.Writer, kinds []kind) {
+	ctx, cancel := context.WithTimeout(ctx, r.length)
+	defer cancel()
 	var running sync.WaitGroup
-	for _, k := range chosen(only) {
+	for _, k := range kinds {
 		for range k.lanes {
 			running.Go(func() { r.run(ctx, k) })
 		}
@@ -104,13 +127,6 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, length time.Duration,
 	}
 	running.Wait()
 	r.tell(out)
-	return nil
-}
-
-type runner struct {
-	*attacker
-	sums sync.Mutex // guards all
-	all  map[string]Tally
 }
 
 func (r *runner) tell(out io.Writer) {
