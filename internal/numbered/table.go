@@ -1,40 +1,39 @@
 // Package numbered has a table of items by number, for numbers that mostly ascend, such as those of
-// the requests of a session. It replaces a map together with a linked list: it needs about 14 bytes
-// for an item instead of 50, and finds the items in the order of their numbers.
+// the requests of a session. It replaces a map together with a linked list: it needs 17 bytes for
+// an item instead of 50, and finds the items in the order of their numbers.
 //
-// A table is a list of pages, each with the items of a range of numbers. A page that is full is
-// divided, and pages with few items are joined. So no call copies more than a page and the list of
-// pages, and a table gives its room back when its items are deleted. An item needs at most
-// 150 bytes, with numbers so far apart that each has a page.
+// A table is a list of pages, each with up to 64 items in the order of their numbers. A page that is
+// full is divided, and two neighbors with at most 48 items are joined. So a table needs at most
+// 50 bytes for an item, and gives its room back when its items are deleted. No call copies more
+// than a page and the list of pages. The owner of the numbers can choose them so that they are far
+// apart or come in any order: the limits above are the same.
 package numbered
 
 import (
-	"math"
 	"slices"
 	"sort"
 )
 
-// A page with at most fewItems is joined with a neighbor if both together have at most joinedItems,
-// so that a joined page is not divided soon.
 const (
 	pageItems   = 64
-	joinedItems = 48
-	fewItems    = 24
+	joinedItems = 48 // below pageItems, so that a joined page is not divided soon
 )
 
 // Table holds pointers to items by number. Each number has at most one item. The zero value is
 // empty. A Table must not be used by several goroutines at the same time.
 type Table[T any] struct {
-	pages []page[T] // ascending; all have items, except an only page
+	// The pages ascend. All have items, except an only page; two neighbors have more than
+	// joinedItems together.
+	pages []page[T]
 	size  int
 	gone  int // the dropped pages that the array of pages still has room for, before the first one
 }
 
-// page has the items with numbers from base on, below the base of the next page.
-type page[T any] struct {
-	base  uint64
-	above []uint32 // the number of each item, less base; ascending
-	items []*T
+type page[T any] []place[T] // ascending
+
+type place[T any] struct {
+	number uint64
+	item   *T
 }
 
 // Len returns the number of items.
@@ -45,9 +44,9 @@ func (t *Table[T]) Get(n uint64) *T {
 	if t.size == 0 {
 		return nil
 	}
-	p := &t.pages[t.pageOf(n)]
+	p := t.pages[t.pageOf(n)]
 	if i, found := p.find(n); found {
-		return p.items[i]
+		return p[i].item
 	}
 	return nil
 }
@@ -57,7 +56,7 @@ func (t *Table[T]) First() *T {
 	if t.size == 0 {
 		return nil
 	}
-	return t.pages[0].items[0]
+	return t.pages[0][0].item
 }
 
 // Last returns the item with the highest number, or nil.
@@ -65,8 +64,7 @@ func (t *Table[T]) Last() *T {
 	if t.size == 0 {
 		return nil
 	}
-	items := t.pages[len(t.pages)-1].items
-	return items[len(items)-1]
+	return t.pages[len(t.pages)-1].last().item
 }
 
 // After returns the item with the lowest number above n, or nil.
@@ -79,20 +77,20 @@ func (t *Table[T]) After(n uint64) *T {
 	if found {
 		i++
 	}
-	if i == len(t.pages[at].items) {
+	if i == len(t.pages[at]) {
 		if at, i = at+1, 0; at == len(t.pages) {
 			return nil
 		}
 	}
-	return t.pages[at].items[i]
+	return t.pages[at][i].item
 }
 
 // All returns the items in ascending order of number. The table must not change meanwhile.
 func (t *Table[T]) All() func(yield func(*T) bool) {
 	return func(yield func(*T) bool) {
-		for i := range t.pages {
-			for _, item := range t.pages[i].items {
-				if !yield(item) {
+		for _, p := range t.pages {
+			for i := range p {
+				if !yield(p[i].item) {
 					return
 				}
 			}
@@ -102,40 +100,44 @@ func (t *Table[T]) All() func(yield func(*T) bool) {
 
 // Put adds an item, or replaces the item with the number n.
 func (t *Table[T]) Put(n uint64, item *T) {
-	if t.size == 0 {
-		t.begin(n)
-	}
-	if t.pages[len(t.pages)-1].follows(n) { // the usual case
-		t.pages[len(t.pages)-1].push(n, item)
-		t.size++
-		return
+	if len(t.pages) == 0 {
+		t.pages = append(t.pages, nil)
 	}
 	at := t.pageOf(n)
 	i, found := t.pages[at].find(n)
 	if found {
-		t.pages[at].items[i] = item
+		t.pages[at][i].item = item
 		return
 	}
 	t.size++
-	p := &t.pages[at]
-	switch {
-	case len(p.items) < pageItems && p.reaches(n):
-	case i == len(p.items): // after all items of the page
-		room := 0
-		if i == pageItems { // the next one probably gets full, too
-			room = pageItems
-		}
-		at, i = at+1, 0
-		t.pages = slices.Insert(t.pages, at, newPage[T](n, room))
-	case n < p.base: // it is the first page
-		t.pages = slices.Insert(t.pages, at, newPage[T](n, 0))
-	default:
-		t.divide(at)
-		if n >= t.pages[at+1].base {
-			at, i = at+1, i-len(t.pages[at].items)
-		}
+	if len(t.pages[at]) == pageItems {
+		at, i = t.makeRoom(at, i, n)
 	}
-	t.pages[at].insert(i, n, item)
+	p := &t.pages[at]
+	if len(*p) == cap(*p) {
+		*p = p.withRoom(min(max(1, 2*len(*p)), pageItems))
+	}
+	*p = slices.Insert(*p, i, place[T]{n, item})
+}
+
+// makeRoom makes room for an item that belongs at place i of a full page, and returns its page and
+// place then.
+func (t *Table[T]) makeRoom(at, i int, n uint64) (int, int) {
+	next := at + 1
+	switch {
+	case i < pageItems:
+		t.divide(at)
+		t.join(next)
+		t.join(at - 1)
+		at = t.pageOf(n)
+		i, _ = t.pages[at].find(n)
+		return at, i
+	case next == len(t.pages): // the usual case: the new page probably gets full, too
+		t.pages = append(t.pages, make(page[T], 0, pageItems))
+	case len(t.pages[next]) == pageItems:
+		t.pages = slices.Insert(t.pages, next, nil)
+	}
+	return next, 0
 }
 
 // Delete deletes the item with the number n, if there is one.
@@ -150,55 +152,31 @@ func (t *Table[T]) Delete(n uint64) {
 		return
 	}
 	t.size--
-	left := len(p.items) - 1
-	copy(p.above[i:], p.above[i+1:])
-	copy(p.items[i:], p.items[i+1:])
-	p.items[left] = nil
-	p.above, p.items = p.above[:left], p.items[:left]
+	*p = slices.Delete(*p, i, i+1)
 	switch {
-	case left > fewItems || len(t.pages) == 1:
-	case left == 0:
+	case len(t.pages) == 1: // an only page is kept, so that an item which comes and goes makes no room
+	case len(*p) == 0:
 		t.drop(at)
-	case at+1 < len(t.pages) && t.joins(at):
-	case at > 0 && t.joins(at-1):
-	default: // the numbers of its neighbors are too far away
-		p.shrink()
+		t.join(at - 1)
+	default:
+		t.join(at)
+		t.join(at - 1)
 	}
-}
-
-// begin prepares the empty table for its first item. Its only page is kept, so that a table which
-// has an item from time to time allocates nothing.
-func (t *Table[T]) begin(n uint64) {
-	if len(t.pages) == 0 {
-		t.pages = append(t.pages, page[T]{})
-	}
-	t.pages[0].base = n
-}
-
-func newPage[T any](base uint64, room int) page[T] {
-	return page[T]{base, make([]uint32, 0, room), make([]*T, 0, room)}
 }
 
 // pageOf returns the place of the page that has the number n, or would have it.
 func (t *Table[T]) pageOf(n uint64) int {
-	if last := len(t.pages) - 1; n >= t.pages[last].base {
+	last := len(t.pages) - 1
+	if last == 0 || n >= t.pages[last][0].number {
 		return last
 	}
-	return t.search(n)
-}
-
-func (t *Table[T]) search(n uint64) int {
-	last := len(t.pages) - 1
-	if last == 0 || n < t.pages[1].base {
-		return 0
-	}
-	return sort.Search(last, func(i int) bool { return t.pages[i+1].base > n })
+	return sort.Search(last, func(i int) bool { return t.pages[i+1][0].number > n })
 }
 
 // drop removes a page, which is not the only one.
 func (t *Table[T]) drop(at int) {
 	if at == 0 { // if the first items are deleted one after the other, nothing is copied
-		t.pages[0] = page[T]{}
+		t.pages[0] = nil
 		t.pages = t.pages[1:]
 		t.gone++
 	} else {
@@ -209,104 +187,55 @@ func (t *Table[T]) drop(at int) {
 	}
 }
 
-// joins adds the items of the next page to a page, and reports whether they have room there.
-func (t *Table[T]) joins(at int) bool {
-	p, next := &t.pages[at], &t.pages[at+1]
-	last := next.base + uint64(next.above[len(next.above)-1])
-	if len(p.items)+len(next.items) > joinedItems || !p.reaches(last) {
-		return false
+// join moves the items of the next page to the page at the given place, if there are such pages and
+// they have few items.
+func (t *Table[T]) join(at int) {
+	if at < 0 || at+1 >= len(t.pages) {
+		return
 	}
-	for i, item := range next.items {
-		p.push(next.base+uint64(next.above[i]), item)
+	p, next := t.pages[at], t.pages[at+1]
+	items := len(p) + len(next)
+	if items > joinedItems {
+		return
 	}
+	if items > cap(p) {
+		p = p.withRoom(pageItems)
+	}
+	t.pages[at] = append(p, next...)
 	t.drop(at + 1)
-	return true
 }
 
 // divide moves the upper half of a full page to a new one.
 func (t *Table[T]) divide(at int) {
 	const half = pageItems / 2
-	p := &t.pages[at]
-	upper := newPage[T](p.base+uint64(p.above[half]), pageItems)
-	for i, item := range p.items[half:] {
-		upper.push(p.base+uint64(p.above[half+i]), item)
-	}
-	clear(p.items[half:])
-	p.above, p.items = p.above[:half], p.items[:half]
+	p := t.pages[at]
+	upper := p[half:].withRoom(pageItems)
+	clear(p[half:])
+	t.pages[at] = p[:half]
 	t.pages = slices.Insert(t.pages, at+1, upper)
 }
 
+// withRoom returns a copy of the page that has room for that many items.
+func (p page[T]) withRoom(items int) page[T] { return append(make(page[T], 0, items), p...) }
+
+func (p page[T]) last() place[T] { return p[len(p)-1] }
+
 // find returns the place of the number n in the page, and whether it is there.
-func (p *page[T]) find(n uint64) (int, bool) {
-	if n < p.base {
-		return 0, false
+func (p page[T]) find(n uint64) (int, bool) {
+	if len(p) == 0 || n > p.last().number { // the usual case of Put
+		return len(p), false
 	}
-	above := n - p.base
 	// Without a gap before it, an item is at the place of its number.
-	if above < uint64(len(p.above)) && uint64(p.above[above]) == above {
-		return int(above), true
+	if i := n - p[0].number; i < uint64(len(p)) && p[i].number == n {
+		return int(i), true
 	}
-	low, high := 0, len(p.above)
-	for low < high {
-		if mid := int(uint(low+high) >> 1); uint64(p.above[mid]) < above {
-			low = mid + 1
-		} else {
-			high = mid
+	return slices.BinarySearchFunc(p, n, func(a place[T], n uint64) int {
+		switch {
+		case a.number < n:
+			return -1
+		case a.number > n:
+			return 1
 		}
-	}
-	return low, low < len(p.above) && uint64(p.above[low]) == above
-}
-
-// reaches reports whether a page can have the number n.
-func (p *page[T]) reaches(n uint64) bool {
-	if n >= p.base {
-		return n-p.base <= math.MaxUint32
-	}
-	return len(p.above) == 0 || p.base-n+uint64(p.above[len(p.above)-1]) <= math.MaxUint32
-}
-
-// follows reports whether the number n is above those of the page, which has room for it.
-func (p *page[T]) follows(n uint64) bool {
-	k := len(p.above)
-	return n >= p.base && n-p.base <= math.MaxUint32 && k < pageItems &&
-		(k == 0 || n-p.base > uint64(p.above[k-1]))
-}
-
-// shrink gives back the room of a page that has few items.
-func (p *page[T]) shrink() {
-	if room := 2 * len(p.items); 2*room <= cap(p.items) {
-		p.move(room)
-	}
-}
-
-// grow makes room for another item.
-func (p *page[T]) grow() {
-	if n := len(p.items); n == cap(p.items) {
-		p.move(min(max(1, 2*n), pageItems))
-	}
-}
-
-func (p *page[T]) move(room int) {
-	p.above = append(make([]uint32, 0, room), p.above...)
-	p.items = append(make([]*T, 0, room), p.items...)
-}
-
-// push adds the item with the highest number.
-func (p *page[T]) push(n uint64, item *T) {
-	p.grow()
-	p.above = append(p.above, uint32(n-p.base))
-	p.items = append(p.items, item)
-}
-
-// insert adds an item at a place of the page, which has room for it.
-func (p *page[T]) insert(at int, n uint64, item *T) {
-	if n < p.base {
-		for i := range p.above {
-			p.above[i] += uint32(p.base - n)
-		}
-		p.base = n
-	}
-	p.grow()
-	p.above = slices.Insert(p.above, at, uint32(n-p.base))
-	p.items = slices.Insert(p.items, at, item)
+		return 0
+	})
 }
