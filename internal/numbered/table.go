@@ -2,11 +2,11 @@
 // the requests of a session. It replaces a map together with a linked list: it needs 17 bytes for
 // an item instead of 50, and finds the items in the order of their numbers.
 //
-// A table is a list of pages, each with up to 64 items in the order of their numbers. A page that is
-// full is divided, and two neighbors with at most 48 items are joined. So a table needs at most
-// 50 bytes for an item, and gives its room back when its items are deleted. No call copies more
-// than a page and the list of pages. The owner of the numbers can choose them so that they are far
-// apart or come in any order: the limits above are the same.
+// A table is a list of pages, each with up to 64 items in the order of their numbers. A full page
+// is divided, and two neighbors with at most 48 items are joined. So a table needs at most 50 bytes
+// for an item, and gives its room back when its items are deleted. No call copies more than a page
+// and the list of pages. These limits hold for any numbers in any order, because the owner of a
+// session chooses them.
 package numbered
 
 import (

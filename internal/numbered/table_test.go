@@ -179,8 +179,8 @@ func orders(items int) map[string][]uint64 {
 	return all
 }
 
-// TestANumberMakesNoRoom checks that the owner of the numbers cannot make an item expensive in room:
-// in any order, also after items were deleted so that few of each page are left.
+// TestANumberMakesNoRoom checks that an item needs little room whatever the numbers and their order
+// are, also after items were deleted so that few of each page are left.
 func TestANumberMakesNoRoom(t *testing.T) {
 	const items, limit = 4_000, 50
 	for what, order := range orders(items) {
@@ -204,8 +204,8 @@ func TestANumberMakesNoRoom(t *testing.T) {
 	}
 }
 
-// TestANumberMakesNoWork checks the same of the time: the list of pages, of which an insertion copies
-// a part, is short in any order.
+// TestANumberMakesNoWork checks that the list of pages is short for any numbers in any order,
+// because an insertion copies a part of it.
 func TestANumberMakesNoWork(t *testing.T) {
 	const items, most = 4_000, 4_000*2/(joinedItems+1) + 1
 	for what, order := range orders(items) {
