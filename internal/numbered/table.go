@@ -117,7 +117,11 @@ func (t *Table[T]) Put(n uint64, item *T) {
 	if len(*p) == cap(*p) {
 		*p = p.withRoom(min(max(1, 2*len(*p)), pageItems))
 	}
-	*p = slices.Insert(*p, i, place[T]{n, item})
+	*p = append(*p, place[T]{n, item})
+	if all := *p; i < len(all)-1 {
+		copy(all[i+1:], all[i:])
+		all[i] = place[T]{n, item}
+	}
 }
 
 // makeRoom makes room for an item that belongs at place i of a full page, and returns its page and
@@ -152,7 +156,10 @@ func (t *Table[T]) Delete(n uint64) {
 		return
 	}
 	t.size--
-	*p = slices.Delete(*p, i, i+1)
+	last := len(*p) - 1
+	copy((*p)[i:], (*p)[i+1:])
+	(*p)[last] = place[T]{}
+	*p = (*p)[:last]
 	switch {
 	case len(t.pages) == 1: // an only page is kept, so that an item which comes and goes makes no room
 	case len(*p) == 0:
