@@ -53,14 +53,15 @@ func TestAllAtOnce(t *testing.T) {
 					in = always
 				}
 				begin(t, in)
-				w := newWorld(t, settings{replicas: n, ttl: 2 * time.Second, grace: true, groups: 2})
+				w := newWorld(t, settings{replicas: n, ttl: 2 * time.Second, grace: true, groups: 2,
+					noVoter: how == byKill})
 				w.restart(n, how)
 			})
 		}
 	}
 	t.Run(byKill+"/durable/3", func(t *testing.T) {
 		begin(t, always)
-		w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second, grace: true})
+		w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second, grace: true, noVoter: true})
 		w.restart(3, byKill)
 	})
 	t.Run(byLeave+"/durable/3", func(t *testing.T) {
@@ -96,7 +97,7 @@ func (w *world) restart(n int, how string) {
 // founded a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
-	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2, sole: true})
+	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2, noVoter: true})
 	fleet := w.startAll(2)
 	w.waitReady(slack*readyTime, fleet...)
 	voter := w.leader(fleet...)

@@ -26,9 +26,9 @@ type settings struct {
 	grace    bool          // keep the default of Config.Grace; needed if one group follows another
 	durable  bool          // each instance has a directory, named after it
 	groups   int           // number of groups that may grant locks in turn; zero means one
-	// sole means that the only voter is killed. No other process has the end of its record, which may
-	// be lost with it.
-	sole bool
+	// noVoter means that all voters are killed at once. No other process has the ends of their
+	// records, which may be lost with them.
+	noVoter bool
 	// fleet means that there are far more instances than processors.
 	fleet bool
 	// kinds means that forwarders in front of the instances can cut some kinds of connections.
