@@ -60,6 +60,13 @@ func TestRequestsAtTheirBounds(t *testing.T) {
 		r.Labels["l"] = strings.Repeat("x", n-len(shown.Encode(r.Value, r.Labels, nil)))
 		return r.validate() == nil
 	})
+	limits.AtMost(t, "MaxValueBytes", lockfsm.MaxValueBytes, func(n int) bool {
+		return (&Request{Key: "k", Value: strings.Repeat("v", n)}).validate() == nil
+	})
+	zero := Request{Key: "k", Value: "\x00" + strings.Repeat("v", lockfsm.MaxValueBytes-1)} // is not stored as itself
+	if err := zero.validate(); !errors.Is(err, ErrBadRequest) {
+		t.Errorf("a value of %d bytes that begins with a zero: %v", len(zero.Value), err)
+	}
 	for key, rule := range map[string]string{"": "it is empty", strings.Repeat("x", 513): "it has 513 bytes, at most 512",
 		"\xff": "it is not UTF-8", "a\u0085": "it has a control character", "é": "", "k": "", strings.Repeat("x", 512): ""} {
 		if err := badKey(key); (err == nil) != (rule == "") || err != nil && !strings.Contains(err.Error(), ": "+rule) {

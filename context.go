@@ -265,15 +265,26 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 	f.endRaised(l.raised(), how)
 	f.others--
 	if f.others >= 0 {
-		own.exited.Store(cmp.Or(how, handleIsLeft))
+		own.end(cmp.Or(how, handleIsLeft))
 		if g := f.hold.Grant(); how != handleIsOverdue || g.Delay == 0 {
 			f.writesNoMore(l.raised())
 			f.writesNoMore(own)
 		}
 		return true, true
 	}
-	own.exited.Store(cmp.Or(how, handleWasLast))
+	own.end(cmp.Or(how, handleWasLast))
 	return false, true
+}
+
+// end records how the handle has ended. The caller holds counting.
+func (h *handle) end(how uint32) {
+	h.exited.Store(how)
+	if limit := h.seldom().limit; limit != nil {
+		close(limit.ended)
+		if how == handleIsOverdue {
+			limit.end()
+		}
+	}
 }
 
 // raise enters the exclusive hold of l once more, as the upgrade of l, an upgradable handle. The
@@ -298,7 +309,7 @@ func (l *Lock) raise() (*Lock, error) {
 	own.change(func(m *handleMore) { m.other = raised })
 	up := l.node.watched(l.node.further(handleMore{again: f, other: raised}))
 	if m.limit != nil {
-		up.limitAt(&handleLimit{until: m.limit.until, text: m.limit.text, part: f.hold.Part()})
+		up.limitAt(&handleLimit{until: m.limit.until, text: m.limit.text})
 	}
 	return up, nil
 }
@@ -322,11 +333,11 @@ func (l *Lock) endRaised(up *handle, how uint32) {
 		return
 	}
 	l.others--
-	up.exited.Store(cmp.Or(how, handleIsLeft))
+	up.end(cmp.Or(how, handleIsLeft))
 	more := up.seldom()
 	more.watch.Stop()
 	if more.limit != nil {
-		more.limit.part.End()
+		more.limit.end()
 	}
 }
 
@@ -399,7 +410,7 @@ func (l *Lock) enterable(r *Request) error {
 	value, labels := shown.Decode(g.Value)
 	field := ""
 	switch {
-	case r.LockDelay > g.Delay:
+	case r.delay() > g.Delay:
 		field = "LockDelay"
 	case r.JeopardyGrace > grace:
 		field = "JeopardyGrace"
@@ -451,8 +462,29 @@ func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 // the client ends its hold.
 type handleLimit struct {
 	until clock.Time
-	text  string // for errors
-	part  *client.Part
+	text  string        // for errors
+	ended chan struct{} // closed when the handle ends
+
+	part *client.Part // nil until Done is called; guarded by counting, as is over
+	over bool         // the channel of Done is closed
+}
+
+// end ends the channel of Done. The caller holds counting.
+func (l *handleLimit) end() {
+	if l.part != nil && !l.over {
+		l.part.End()
+	}
+	l.over = true
+}
+
+// done returns the channel of Done for a handle of h. The caller holds counting.
+func (l *handleLimit) done(h *client.Hold) <-chan struct{} {
+	if l.part == nil {
+		if l.part = h.Part(); l.over {
+			l.part.End()
+		}
+	}
+	return l.part.Done()
 }
 
 // share makes the MaxHold of the first handle l one of this handle, before there is another. It
@@ -467,13 +499,14 @@ func (l *Lock) share() bool {
 
 func (l *Lock) limitTo(longest time.Duration) {
 	if longest > 0 {
-		l.limitAt(&handleLimit{until: l.node.engine.Now().Add(longest), part: l.first().hold.Part(),
+		l.limitAt(&handleLimit{until: l.node.engine.Now().Add(longest),
 			text: fmt.Sprintf("it was entered again and not unlocked within %v, the longest that this request allows",
 				longest)})
 	}
 }
 
 func (l *Lock) limitAt(limit *handleLimit) {
+	limit.ended = make(chan struct{})
 	l.own().change(func(m *handleMore) { m.limit = limit })
 	l.node.engine.Spawn(l.watchLimit) // if it does not run, the node is closed, so the hold has ended
 }
@@ -486,7 +519,8 @@ func (l *Lock) watchLimit() {
 		timer := time.NewTimer(left)
 		select {
 		case <-timer.C:
-		case <-limit.part.Done():
+		case <-limit.ended:
+		case <-l.first().hold.Done():
 			ctx, cancel := context.WithTimeout(context.Background(), left)
 			err := l.first().hold.Regain(ctx)
 			cancel()
@@ -513,7 +547,6 @@ func (l *Lock) endOverdue() bool {
 	limit := l.own().seldom().limit
 	left, first := l.exitAs(handleIsOverdue)
 	if first {
-		limit.part.End()
 		if g := l.first().hold.Grant(); left && g.Delay > 0 {
 			l.node.engine.Spawn(l.retireLater)
 		}

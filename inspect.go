@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -360,7 +361,8 @@ const (
 	maxSessions = 1000
 )
 
-// look sends a query to the leader, and repeats it until the leader answers or ctx ends.
+// look sends a query to the leader, and repeats it until the leader answers or ctx ends. It does
+// not repeat a query that is too large.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
 	if ctx == nil {
 		return nil, noContext("a query")
@@ -376,7 +378,7 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 		asking, cancel := context.WithTimeout(ctx, queries.Time(q))
 		a, err := instance.QueryOnce(asking, n.engine, method, q)
 		cancel()
-		if err == nil || errors.Is(err, ErrNotAllowed) || errors.Is(err, ErrKept) {
+		if err == nil || errors.Is(err, ErrNotAllowed) || errors.Is(err, ErrKept) || errors.Is(err, ErrBadRequest) {
 			return a, ownError(err)
 		}
 		if ctx.Err() == nil {
@@ -462,10 +464,14 @@ func (n *Node) nonce() []byte {
 // put can repeat q, because q has a nonce.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
-	switch {
+	switch wrong := badKey(key); {
+	case wrong != nil:
+		return 0, wrong
 	case len(data) > lockfsm.MaxDataBytes:
 		return 0, fmt.Errorf("%w: Put: the data has %d bytes, more than %d", ErrBadRequest, len(data),
 			lockfsm.MaxDataBytes)
+	case revision > math.MaxInt64: // the group refuses it as malformed
+		return 0, fmt.Errorf("%w: %q is not at revision %d, which no data has", ErrConflict, key, revision)
 	case len(q.Nonce) != len(lockfsm.Nonce{}) || lockfsm.Nonce(q.Nonce) == lockfsm.Nonce{}:
 		return 0, fmt.Errorf("%w: Put: the nonce is missing", ErrBadRequest)
 	}
@@ -490,7 +496,7 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	case code == lockfsm.Unsupported:
 		return 0, fmt.Errorf("%w: put %s under a lock", ErrUnsupported, shownKey(key))
 	case code == lockfsm.BadKey:
-		return 0, cmp.Or(badKey(key), fmt.Errorf("%w: %q", ErrBadKey, key))
+		return 0, fmt.Errorf("%w: %q", ErrBadKey, key)
 	case code == lockfsm.OverGroupBudget:
 		return 0, fmt.Errorf("Put %q: %w", key, client.BudgetErrorOf(code, s.Budget))
 	}

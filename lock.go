@@ -234,7 +234,7 @@ func (l *Lock) Done() <-chan struct{} {
 	f.counting.Lock() // enter, which gives the first handle its own limit, may run
 	defer f.counting.Unlock()
 	if limit := l.own().seldom().limit; limit != nil {
-		return limit.part.Done()
+		return limit.done(&f.hold)
 	}
 	return f.hold.Done()
 }

@@ -372,8 +372,8 @@ func (s *Session) Resume(ctx context.Context, key string, token Token, o ResumeO
 
 func (n *Node) resume(ctx context.Context, by *client.Client, key string, token Token, o *ResumeOptions) (*Lock,
 	error) {
-	if token == 0 {
-		return nil, fmt.Errorf("%w: Resume of %s: the token is 0, which no hold has", ErrBadRequest, shownKey(key))
+	if !queries.IsToken(uint64(token)) {
+		return nil, fmt.Errorf("%w: Resume of %s: the token is %d, which no hold has", ErrBadRequest, shownKey(key), token)
 	}
 	return n.acquire(ctx, by, &demand{resume: token, Request: Request{Key: key, MaxHold: o.MaxHold,
 		MaxIdle: o.MaxIdle, JeopardyGrace: o.JeopardyGrace, LockDelay: o.LockDelay, Notice: o.Notice,
@@ -454,16 +454,18 @@ func (n *Node) pass(ctx context.Context, by *client.Client, key string, o Sticky
 }
 
 // Do locks key, runs fn and unlocks, even if fn panics. The context passed to fn ends when the lock
-// is lost, with the reason as its cause. Use token to fence the resource. Do returns the errors of
-// locking, of fn and of unlocking. A nil error means that fn succeeded and that the lock was held
-// until fn returned.
+// is lost, with the reason as its cause, or when fn has returned. Use token to fence the resource.
+// Do returns the errors of locking, of fn and of unlocking. A nil error means that fn succeeded and
+// that the lock was held until fn returned.
 func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, token Token) error) (err error) {
 	lock, err := n.Lock(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer func() { err = joined(err, lock.Unlock(ctx)) }()
-	return fn(lock.Context(ctx), lock.Token())
+	working, end := context.WithCancelCause(ctx)
+	defer unlocks(end) // if the lock was entered again, Unlock does not end the context
+	return fn(lock.Context(working), lock.Token())
 }
 
 // DoNested is Do with several requests, for several limits at once: "1 for the order, 5 for the
@@ -475,10 +477,11 @@ func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 // place of all. In the opposite order, callers that wait for one tenant would hold the places that
 // other tenants need. Callers that nest the same keys in the same order cannot deadlock.
 //
-// The context passed to fn ends when one of the locks is lost, with the reason as its cause. Such a
-// loss also ends the wait for the next lock. DoNested returns the errors of locking, of fn and of
-// unlocking. A nil error means that fn succeeded, and that all locks were held until fn returned.
-// If a request fails, fn does not run. After every error nothing is held.
+// The context passed to fn ends when one of the locks is lost, with the reason as its cause, or
+// when fn has returned. Such a loss also ends the wait for the next lock. DoNested returns the
+// errors of locking, of fn and of unlocking. A nil error means that fn succeeded, and that all
+// locks were held until fn returned. If a request fails, fn does not run. After every error nothing
+// is held.
 func (n *Node) DoNested(ctx context.Context, requests []Request,
 	fn func(ctx context.Context, token Token) error) (err error) {
 	if len(requests) == 0 {
@@ -489,7 +492,9 @@ func (n *Node) DoNested(ctx context.Context, requests []Request,
 			return err
 		}
 	}
-	inner, first := ctx, (*Lock)(nil)
+	inner, end := context.WithCancelCause(ctx)
+	defer unlocks(end) // as in Do
+	var first *Lock
 	for _, r := range requests {
 		lock, refused := n.Acquire(inner, r)
 		if refused != nil {
@@ -500,6 +505,9 @@ func (n *Node) DoNested(ctx context.Context, requests []Request,
 	}
 	return fn(ContextWithToken(inner, first.Token()), first.Token())
 }
+
+// unlocks ends a context as Unlock does.
+func unlocks(end context.CancelCauseFunc) { end(ErrUnlocked) }
 
 // joined joins the errors of fn and Unlock. It drops the error of Unlock if fn has already returned
 // the same loss.

@@ -233,8 +233,8 @@ func (r *Request) validate() error {
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, more than %d", len(r.Value),
 		lockfsm.MaxValueBytes)
 	together := len(shown.Encode(r.Value, r.Labels, nil))
-	wrong(len(r.Labels) > 0 && together > lockfsm.MaxValueBytes, "Labels and Value take %d bytes, more than %d",
-		together, lockfsm.MaxValueBytes)
+	wrong(len(r.Value) <= lockfsm.MaxValueBytes && together > lockfsm.MaxValueBytes,
+		"Labels and Value take %d bytes, more than %d", together, lockfsm.MaxValueBytes)
 	if err := modes.Check(r.parts(), r.LockDelay); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Request.%w", ErrBadRequest, err))
 	}
@@ -245,6 +245,11 @@ func (r *Request) validate() error {
 func (r *Request) ordinary() bool {
 	return r.Mode == Exclusive && r.single() && r.MaxWaiting == 0 && r.MaxHold == 0 && r.MaxIdle == 0 &&
 		!r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 && r.Value == "" && len(r.Labels) == 0
+}
+
+// delay returns LockDelay in whole milliseconds, as the group counts it, and never a shorter time.
+func (r *Request) delay() time.Duration {
+	return (r.LockDelay + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // single reports whether r locks its Key and no other key.
@@ -280,7 +285,7 @@ func (d *demand) ask(s *client.Request, under *client.Request) {
 		return
 	}
 	t := &client.Terms{Most: uint32(d.MaxWaiting), Value: shown.Encode(d.Value, d.Labels, nil), Longest: d.MaxHold,
-		Idle: d.MaxIdle, Grace: d.JeopardyGrace, Notice: d.Notice, Delay: d.LockDelay.Round(time.Millisecond), Under: under,
+		Idle: d.MaxIdle, Grace: d.JeopardyGrace, Notice: d.Notice, Delay: d.delay(), Under: under,
 		Resume: lockfsm.Token(d.resume)}
 	s.Terms = t
 	if d.Mode != Exclusive || !d.single() {

@@ -140,7 +140,7 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	call.Granted(ctx)
 	watched := n.watched(up)
 	if limit := l.own().seldom().limit; limit != nil {
-		up.limitAt(&handleLimit{until: limit.until, text: limit.text, part: up.hold.Part()})
+		up.limitAt(&handleLimit{until: limit.until, text: limit.text})
 	}
 	return watched, nil
 }

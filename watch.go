@@ -68,13 +68,19 @@ type Event struct {
 //
 // Watch waits for a leader without a time limit. An event may be stale when it is reported, so use
 // tokens and not events to protect a resource. The watch ends when the caller leaves the loop. It
-// also ends, with an error and a zero Event, when ctx ends or the node is closed.
+// also ends, with an error and a zero Event, when ctx ends or the node is closed, and with
+// ErrBadRequest if the prefix is longer than a key.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
 	return n.watchFor(ctx, nil, prefix, after)
 }
 
 func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		if most := int(lockfsm.DefaultLimits().KeyBytes); len(prefix) > most {
+			yield(Event{}, fmt.Errorf("%w: Watch: the prefix has %d bytes, and a key at most %d", ErrBadRequest, len(prefix),
+				most))
+			return
+		}
 		ask := func(ctx context.Context, q *query.WatchRequest) (*query.EventList, error) {
 			return look(ctx, n, query.QueryClient.Watch, q)
 		}

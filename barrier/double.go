@@ -44,7 +44,9 @@ func (d *Double) Enter(ctx context.Context, participant string) (*Presence, erro
 		return nil, err
 	}
 	a := arrival{place: &d.place, name: participant, me: lock.Token()}
-	err = d.place.await(lock.Context(ctx), func(ctx context.Context) (bool, error) {
+	waiting, end := context.WithCancel(ctx)
+	defer end() // the lock goes on, and nothing more needs its context
+	err = d.place.await(lock.Context(waiting), func(ctx context.Context) (bool, error) {
 		err := d.place.agree(ctx, a.enter) // first: it sets entered
 		return a.entered, err
 	})

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -43,6 +45,25 @@ func (e *entering) in(t *testing.T) *barrier.Presence {
 
 func leave(t *testing.T, e *barrier.Presence) *call {
 	return start(func() error { return e.Leave(t.Context()) })
+}
+
+func TestAPresenceNeedsNoGoroutine(t *testing.T) {
+	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
+		double := must(barrier.NewDouble(c.Node(0), "batch", 1))
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		presence, err := double.Enter(t.Context(), "orders-0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if left := runtime.NumGoroutine() - before; left > 0 {
+			t.Errorf("Enter has left %d goroutines", left)
+		}
+		if err := presence.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestParticipantsEnterAndLeaveTogether(t *testing.T) {

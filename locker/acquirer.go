@@ -54,6 +54,8 @@ func Requests[R any, L Lock](by Acquirer[R, L], request func(key string) R) Lock
 				err = errors.Join(err, unlocked)
 			}
 		}()
-		return fn(lock.Context(ctx), lock.Token())
+		working, end := context.WithCancelCause(ctx)
+		defer end(ErrUnlocked) // if the lock was entered again, Unlock does not end the context
+		return fn(lock.Context(working), lock.Token())
 	})
 }

@@ -77,6 +77,8 @@ func once[H Hold](ctx context.Context, acquire func(context.Context) (H, error),
 // or nil. If the hold is lost before, fn is not called. If a hold in doubt is good again after fn
 // has returned, Use runs fn once more.
 func Use[H Hold](ctx context.Context, h H, fn func(context.Context, H) error) (over, err error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer unlocks(end) // if the lock was entered again, Unlock does not end its context
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReleaseTime)
 		defer cancel()
@@ -102,6 +104,9 @@ func Use[H Hold](ctx context.Context, h H, fn func(context.Context, H) error) (o
 		}
 	}
 }
+
+// unlocks ends a context as Unlock does.
+func unlocks(end context.CancelCauseFunc) { end(mortise.ErrUnlocked) }
 
 func passing(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||

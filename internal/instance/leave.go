@@ -52,7 +52,11 @@ func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error)
 		switch d.Next(n.now(), l) {
 		case cluster.Release:
 			for _, c := range n.sessions.List() {
-				held = cmp.Or(c.WaitReleased(ctx), held)
+				err := c.WaitReleased(ctx)
+				if err == client.ErrClosed && n.Err() == nil {
+					continue // its user has closed this session, which held nothing
+				}
+				held = cmp.Or(err, held)
 			}
 		case cluster.Ask:
 			status := n.ask(ctx, l.Raft)

@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/queries"
@@ -13,7 +14,8 @@ import (
 
 // This file sends queries about locks to the leader, and answers them if this instance leads.
 
-// QueryOnce sends a query to the leader that is known to this instance.
+// QueryOnce sends a query to the leader that is known to this instance. It fails with ErrBadRequest
+// if the query is too large.
 func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
 	error) {
 	conn, err := n.leader()
@@ -21,7 +23,10 @@ func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method
 		return nil, err
 	}
 	a, err := queries.Ask(ctx, query.NewQueryClient(conn), method, q)
-	if errors.Is(err, replica.ErrBusy) {
+	switch {
+	case errors.Is(err, transport.ErrTooLarge):
+		return nil, fmt.Errorf("%w: %w", queries.ErrBadRequest, err)
+	case errors.Is(err, replica.ErrBusy):
 		n.warnings.busy.warn(n.env.clock.Now(), n.logger,
 			"the leader refuses a query for now, and it is repeated with pauses", "why", err)
 	}

@@ -2,6 +2,7 @@ package queries
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/plain"
@@ -22,11 +23,14 @@ func CheckEvict(q *query.EvictRequest) error {
 	if err := checkForce(string(q.By), string(q.Reason)); err != nil {
 		return err
 	}
-	if q.Token == 0 {
-		return fmt.Errorf("%w: no hold has token 0; Peek reports the token of the holder", ErrBadRequest)
+	if !IsToken(q.Token) {
+		return fmt.Errorf("%w: no hold has token %d; Peek reports the token of the holder", ErrBadRequest, q.Token)
 	}
 	return nil
 }
+
+// IsToken reports whether a hold can have the token. The group refuses all others as malformed.
+func IsToken(token uint64) bool { return token != 0 && token <= math.MaxInt64 }
 
 // CheckEndSession is like CheckEvict, for the end of a session.
 func CheckEndSession(q *query.EndSessionRequest) error {

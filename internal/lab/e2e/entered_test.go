@@ -3,11 +3,15 @@ package e2e
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/hold"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 // TestAnInnerRequestIsHonouredOrRefused checks a request that enters a lock again. It must fail,
@@ -16,7 +20,8 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
 		labels := map[string]string{"job": "nightly"}
-		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: time.Minute, Notice: true, Value: "v",
+		const third = time.Minute/3 + 1 // not in whole milliseconds
+		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: third, Notice: true, Value: "v",
 			Labels: labels, MaxIdle: time.Hour})
 		poor := f.acquire(0, mortise.Request{Key: "poor"})
 		ask := func(l *mortise.Lock, r mortise.Request) error {
@@ -31,7 +36,7 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 			return again.Unlock(t.Context())
 		}
 		for field, r := range map[string]mortise.Request{
-			"LockDelay": {LockDelay: time.Minute}, "Notice": {Notice: true}, "Value": {Value: "v"},
+			"LockDelay": {LockDelay: third}, "Notice": {Notice: true}, "Value": {Value: "v"},
 			"Labels": {Labels: labels}, "MaxIdle": {MaxIdle: time.Hour},
 		} {
 			if err := ask(rich, r); err != nil {
@@ -104,6 +109,69 @@ func TestAHandleEndsByItsOwnMaxHold(t *testing.T) {
 					unlock(t, outer)
 					unlock(t, comes(t, "the next", next))
 				}
+				f.nothingLeft()
+			})
+		})
+	}
+}
+
+// TestEnteringLeavesNothing enters a lock again, and ends what has entered it. Nothing may be left
+// of that, although the lock is held for as long as its process lives.
+func TestEnteringLeavesNothing(t *testing.T) {
+	const times = 100
+	nothing := func(context.Context, mortise.Token) error { return nil }
+	for name, enter := range map[string]func(ctx context.Context, n *mortise.Node) error{
+		"a handle with a MaxHold": func(ctx context.Context, n *mortise.Node) error {
+			again, err := n.Acquire(ctx, mortise.Request{Key: "k", MaxHold: time.Hour})
+			if err != nil {
+				return err
+			}
+			synctest.Wait() // something watches the limit
+			return again.Unlock(ctx)
+		},
+		"an upgrade of a handle with a MaxHold": func(ctx context.Context, n *mortise.Node) error {
+			again, err := n.Acquire(ctx, mortise.Request{Key: "k", Mode: mortise.Upgradable, MaxHold: time.Hour})
+			if err != nil {
+				return err
+			}
+			_, err = again.Upgrade(ctx)
+			synctest.Wait()
+			return errors.Join(err, again.Unlock(ctx))
+		},
+		"Do": func(ctx context.Context, n *mortise.Node) error { return n.Do(ctx, "k", nothing) },
+		"DoNested": func(ctx context.Context, n *mortise.Node) error {
+			return n.DoNested(ctx, []mortise.Request{{Key: "k"}, {Key: "k"}}, nothing)
+		},
+		"Requests": func(ctx context.Context, n *mortise.Node) error {
+			request := func(key string) mortise.Request { return mortise.Request{Key: key} }
+			return locker.Requests(n, request).Do(ctx, "k", nothing)
+		},
+		"Use": func(ctx context.Context, n *mortise.Node) error {
+			again, err := n.Lock(ctx, "k")
+			if err != nil {
+				return err
+			}
+			over, err := hold.Use(ctx, again, func(context.Context, *mortise.Lock) error { return nil })
+			return errors.Join(over, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := startFleet(t, 1)
+				outer := f.lock(0, "k")
+				ctx := outer.Context(t.Context())
+				synctest.Wait()
+				before := runtime.NumGoroutine()
+				for range times {
+					if err := enter(ctx, f.nodes[0].Node); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				if left := runtime.NumGoroutine() - before; left >= times/2 {
+					t.Errorf("%d goroutines are left after %d calls", left, times)
+				}
+				unlock(t, outer)
 				f.nothingLeft()
 			})
 		})

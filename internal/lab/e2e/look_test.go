@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -284,5 +286,71 @@ func TestSessionsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.nothingLeft()
+	})
+}
+
+// TestANumberThatNothingHas asks for a token and a revision that are never given. Each call must
+// return: the group refuses the command however often it is repeated.
+func TestANumberThatNothingHas(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		for _, n := range f.nodes {
+			for _, number := range []uint64{1 << 63, math.MaxUint64} {
+				token := mortise.Token(number)
+				if held, err := n.Check(brief(t), "k", token); held || err != nil {
+					t.Errorf("Check: %v, %v", held, err)
+				}
+				_, err := n.ForceUnlock(brief(t), "k", token, "r")
+				wantIs(t, err, mortise.ErrBadRequest)
+				_, err = n.Resume(brief(t), "k", token, mortise.ResumeOptions{})
+				wantIs(t, err, mortise.ErrBadRequest)
+				_, err = n.Put(brief(t), "k", []byte("v"), number)
+				wantIs(t, err, mortise.ErrConflict)
+				if ended, err := n.EndSession(brief(t), fmt.Sprint(number), "r"); ended || err != nil {
+					t.Errorf("EndSession: %v, %v", ended, err)
+				}
+			}
+		}
+	})
+}
+
+// TestAQueryThatIsTooLong asks for keys and prefixes that no key can have. Each call must return,
+// whether its instance leads or not: no leader ever answers such a question.
+func TestAQueryThatIsTooLong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		tooMuch := strings.Repeat("k", 3<<20)
+		first := func(all iter.Seq2[mortise.KeyInfo, error]) error {
+			for _, err := range all {
+				return err
+			}
+			return nil
+		}
+		watched := func(prefix string) error {
+			for _, err := range f.nodes[0].Watch(brief(t), prefix, 1) {
+				return err
+			}
+			return nil
+		}
+		for _, n := range f.nodes {
+			_, peeked := n.Peek(brief(t), tooMuch)
+			_, _, got := n.Get(brief(t), tooMuch)
+			_, checked := n.Check(brief(t), tooMuch, 1)
+			_, forced := n.ForceUnlock(brief(t), tooMuch, 1, "r")
+			listed := first(n.List(brief(t), tooMuch))
+			for _, err := range []error{peeked, got, checked, forced, listed} {
+				if err != nil && !errors.Is(err, mortise.ErrBadRequest) {
+					t.Error(err)
+				}
+			}
+			if _, err := n.Put(brief(t), tooMuch, []byte("v"), 0); !errors.Is(err, mortise.ErrBadKey) {
+				t.Errorf("Put: %v", err)
+			}
+		}
+		for _, length := range []int{513, 9 << 10, len(tooMuch)} {
+			if err := watched(tooMuch[:length]); !errors.Is(err, mortise.ErrBadRequest) {
+				t.Errorf("a watch of a prefix of %d bytes: %v", length, err)
+			}
+		}
 	})
 }

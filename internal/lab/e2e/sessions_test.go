@@ -141,3 +141,28 @@ func TestSessionsEndWithTheirNode(t *testing.T) {
 		wantIs(t, err, mortise.ErrNoRoom)
 	})
 }
+
+// TestASessionIsClosedWhileItsNodeLeaves closes a session while Leave waits for a lock of the node.
+// Nothing is held at the end, so Leave has no error, and the node's own session ends at once.
+func TestASessionIsClosedWhileItsNodeLeaves(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		s, l := f.session(0, 2*time.Second), f.lock(0, "k")
+		left := make(chan error, 1)
+		go func() { left <- f.nodes[0].Leave(brief(t)) }()
+		<-l.Context(t.Context()).Done()
+		if err := s.Close(brief(t)); err != nil {
+			t.Error(err)
+		}
+		unlock(t, l)
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+		sessions, err := f.nodes[1].Sessions(brief(t))
+		if err != nil || len(sessions) != 2 {
+			t.Errorf("%d sessions, not those of the two that stay: %+v, %v", len(sessions), sessions, err)
+		}
+		f.nodes[0] = nil
+		f.nothingLeft()
+	})
+}
