@@ -86,3 +86,20 @@ func TestALeaderProclaims(t *testing.T) {
 		stop()
 	})
 }
+
+// TestAValueThatBeginsWithAZero checks that such a value, which is not stored as itself, is shown
+// as it was given, or is refused by its length.
+func TestAValueThatBeginsWithAZero(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		_, err := f.nodes[0].Acquire(brief(t), mortise.Request{Key: "k", Value: "\x00" + strings.Repeat("v", 1000)})
+		wantIs(t, err, mortise.ErrBadRequest)
+		value := "\x00" + strings.Repeat("v", 700)
+		l := f.acquire(0, mortise.Request{Key: "k", Value: value})
+		if got := f.peek(0, "k").Queue[0].Value; got != value {
+			t.Errorf("the value is shown as %q", got)
+		}
+		unlock(t, l)
+		f.nothingLeft()
+	})
+}
