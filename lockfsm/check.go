@@ -332,7 +332,7 @@ func (c *checker) mode(lead *entry) {
 
 // isOwned reports whether e is linked among the requests with its owner.
 func (e *entry) isOwned() bool {
-	all, x := e.session.owned[e.extra.listedFor()], e.extra
+	all, x := e.session.under(e.extra.listedFor()), e.extra
 	elder := all.first == e && x.elder == nil ||
 		x.elder != nil && x.elder.extra.younger == e && x.elder.number < e.number
 	return elder && (all.last == e && x.younger == nil || x.younger != nil && x.younger.extra.elder == e)
@@ -353,22 +353,23 @@ func (c *checker) index(l *lock) {
 			continue
 		}
 		granted++
-		_ = x.granted[e.token] == e || c.broken(15, "%q: the index does not find token %d", l.key, e.token)
+		_ = x.granted.Get(uint64(e.token)) == e || c.broken(15, "%q: the index does not find token %d", l.key, e.token)
 		if e.stays() {
 			stays++
 			_ = l.reservedBy(e.extra.stay.last, &c.m.effort) == e || c.broken(15,
 				"%q: the index does not find the stay %d", l.key, e.token)
 		}
-		if _, found := x.untold[e]; e.awaitsNotice() {
+		if e.awaitsNotice() {
 			untold++
-			_ = found || c.broken(15, "%q: the index does not find the notice of %d", l.key, e.token)
+			_ = x.untold.Get(uint64(e.rev)) == e || c.broken(15, "%q: the index does not find the notice of %d", l.key, e.token)
 		}
 	}
-	_ = len(x.granted) == granted && len(x.stays) == stays && len(x.untold) == untold &&
-		len(x.totals.heap) == len(totals) || c.broken(15, "%q: the index has entries that have left", l.key)
-	for i, one := range x.totals.heap {
-		_ = one.entries == totals[one.of] && x.totals.places[one.of] == i && x.totals.heap[max(i-1, 0)/2].of <= one.of ||
-			c.broken(15, "%q: the index counts %d entries of the total %d", l.key, one.entries, one.of)
+	_ = x.granted.Len() == granted && x.stays.Len() == stays && x.untold.Len() == untold &&
+		x.totals.Len() == len(totals) || c.broken(15, "%q: the index has entries that have left", l.key)
+	for of, entries := range totals {
+		n := x.totals.Get(uint64(of))
+		_ = n != nil && *n == entries || c.broken(15, "%q: the index does not count the %d entries of the total %d", l.key,
+			entries, of)
 	}
 }
 

@@ -237,18 +237,17 @@ func (g *game) join(e *entry) *player {
 // play runs the simulation, and returns false if it exceeds its bound. delays means that the new
 // request delays the requests behind it.
 func (g *game) play(delays bool) bool {
-	for _, p := range g.players {
+	live := slices.Clone(g.players)
+	for _, p := range live {
 		p.left, p.ended = p.owns, false
 	}
 	for moved := true; moved; {
 		moved = false
-		for _, r := range g.rows {
-			r.taken, r.least = 0, math.MaxUint32
+		for _, p := range live {
+			p.clear()
 		}
-		for _, p := range g.players {
-			if p.ended {
-				continue
-			}
+		left := live[:0]
+		for _, p := range live {
 			if g.steps += max(len(p.places), 1); g.steps > g.limit {
 				return false
 			}
@@ -256,6 +255,7 @@ func (g *game) play(delays bool) bool {
 				if delays || p != g.asked {
 					p.stay()
 				}
+				left = append(left, p)
 				continue
 			}
 			p.ended, moved = true, true
@@ -263,8 +263,16 @@ func (g *game) play(delays bool) bool {
 				owner.left--
 			}
 		}
+		live = left // a round visits no player that has ended, because it would not count this work
 	}
 	return true
+}
+
+// clear prepares the rows of p for a round.
+func (p *player) clear() {
+	for _, at := range p.places {
+		at.row.taken, at.row.least = 0, math.MaxUint32
+	}
 }
 
 // served reports whether p is granted or could be granted. The latter means that p fits into each

@@ -169,7 +169,7 @@ func (x *extra) listedFor() Number {
 
 // firstBelow returns the first request of which e is an owner, or nil.
 func (e *entry) firstBelow() *entry {
-	if first := e.session.owned[e.number].first; first != nil {
+	if first := e.session.under(e.number).first; first != nil {
 		return first
 	}
 	return e.unlisted()
@@ -411,7 +411,7 @@ func (e *entry) hash() uint64 {
 
 // leadsOn reports whether e's request waits in another queue, or for the end of another request.
 func (e *entry) leadsOn() bool {
-	return e.several() || e.upgrades() || e.session.owned[e.number].first != nil
+	return e.several() || e.upgrades() || e.session.under(e.number).first != nil
 }
 
 // linksBack reports whether the wait of e's request can delay another queue.

@@ -1,5 +1,7 @@
 package lockfsm
 
+import "github.com/mortise-lock/mortise/internal/numbered"
+
 // A walk over a few inside entries (see lock) is cheaper than an index. From indexFrom entries on,
 // a lock has an index, so that no command visits all holders of a crowded lock. The lock loses the
 // index when at most indexUntil are left. It is not replicated and never affects a result.
@@ -11,12 +13,39 @@ const (
 	namedInside = 256
 )
 
-// insideIndex finds the inside entries of one lock.
+// insideIndex finds the inside entries of one lock. It has no map, because a map keeps its room
+// when the entries leave, and a walk over it visits that room.
 type insideIndex struct {
-	granted map[Token]*entry
-	stays   map[Token]*entry    // by token / StayTokens, which is different for each stay
-	untold  map[*entry]struct{} // the granted entries that await a notice
-	totals  totals
+	granted numbered.Table[entry]  // by token
+	stays   numbered.Table[entry]  // by token / StayTokens, which is different for each stay
+	untold  numbered.Table[entry]  // by place: the granted entries that await a notice
+	totals  numbered.Table[uint32] // by total: the number of entries that name it
+	one     uint32                 // 1: most totals share it
+}
+
+// admit adds an inside entry.
+func (x *insideIndex) admit(e *entry) {
+	_, of := e.terms()
+	switch n := x.totals.Get(uint64(of)); n {
+	case nil:
+		x.totals.Put(uint64(of), &x.one)
+	case &x.one:
+		x.totals.Put(uint64(of), new(uint32(2)))
+	default:
+		*n++
+	}
+	x.add(e)
+}
+
+// discharge is the opposite of admit.
+func (x *insideIndex) discharge(e *entry) {
+	_, of := e.terms()
+	if n := x.totals.Get(uint64(of)); *n == 1 {
+		x.totals.Delete(uint64(of))
+	} else {
+		*n--
+	}
+	x.drop(e)
 }
 
 // add adds an entry that is granted. It does nothing for any other entry.
@@ -24,12 +53,12 @@ func (x *insideIndex) add(e *entry) {
 	if x == nil || e.token == 0 {
 		return
 	}
-	x.granted[e.token] = e
+	x.granted.Put(uint64(e.token), e)
 	if e.stays() {
-		x.stays[e.token/StayTokens] = e
+		x.stays.Put(uint64(e.token/StayTokens), e)
 	}
 	if e.awaitsNotice() {
-		x.untold[e] = struct{}{}
+		x.untold.Put(uint64(e.rev), e)
 	}
 }
 
@@ -38,76 +67,15 @@ func (x *insideIndex) drop(e *entry) {
 	if x == nil || e.token == 0 {
 		return
 	}
-	delete(x.granted, e.token)
-	delete(x.untold, e)
+	x.granted.Delete(uint64(e.token))
+	x.untold.Delete(uint64(e.rev))
 	if e.stays() {
-		delete(x.stays, e.token/StayTokens)
+		x.stays.Delete(uint64(e.token / StayTokens))
 	}
 }
 
 func (x *insideIndex) told(e *entry) {
 	if x != nil {
-		delete(x.untold, e)
+		x.untold.Delete(uint64(e.rev))
 	}
-}
-
-// totals counts the entries that name each total. It is a min-heap, with the place of each total.
-type totals struct {
-	heap   []total
-	places map[uint32]int
-}
-
-type total struct{ of, entries uint32 }
-
-func (t *totals) add(of uint32) {
-	at, known := t.places[of]
-	if !known {
-		at = len(t.heap)
-		t.heap = append(t.heap, total{of: of})
-		t.up(at)
-		at = t.places[of]
-	}
-	t.heap[at].entries++
-}
-
-func (t *totals) remove(of uint32) {
-	at := t.places[of]
-	if t.heap[at].entries--; t.heap[at].entries > 0 {
-		return
-	}
-	delete(t.places, of)
-	end := len(t.heap) - 1
-	moved := t.heap[end]
-	t.heap = t.heap[:end]
-	if at < end {
-		t.set(at, moved)
-		t.down(at)
-		t.up(t.places[moved.of])
-	}
-}
-
-func (t *totals) set(at int, one total) { t.heap[at], t.places[one.of] = one, at }
-
-func (t *totals) up(at int) {
-	one := t.heap[at]
-	for at > 0 && one.of < t.heap[(at-1)/2].of {
-		t.set(at, t.heap[(at-1)/2])
-		at = (at - 1) / 2
-	}
-	t.set(at, one)
-}
-
-func (t *totals) down(at int) {
-	one := t.heap[at]
-	for below := 2*at + 1; below < len(t.heap); below = 2*at + 1 {
-		if below+1 < len(t.heap) && t.heap[below+1].of < t.heap[below].of {
-			below++
-		}
-		if one.of <= t.heap[below].of {
-			break
-		}
-		t.set(at, t.heap[below])
-		at = below
-	}
-	t.set(at, one)
 }

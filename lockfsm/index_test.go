@@ -102,32 +102,6 @@ func crowdedCommand(r *rand.Rand, m *Machine, id SessionID, next map[SessionID]N
 	return c
 }
 
-// TestTotals compares the least total with a count of all.
-func TestTotals(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	counts, all := map[uint32]uint32{}, totals{places: map[uint32]int{}}
-	var named []uint32
-	for range 20_000 {
-		if len(named) < 20 || len(named) < 200 && r.IntN(2) == 0 {
-			of := r.Uint32N(120)
-			named = append(named, of)
-			counts[of]++
-			all.add(of)
-		} else {
-			i := r.IntN(len(named))
-			of := named[i]
-			named[i] = named[len(named)-1]
-			named = named[:len(named)-1]
-			counts[of]--
-			all.remove(of)
-		}
-		least := slices.Min(named)
-		if want := (total{least, counts[least]}); all.heap[0] != want {
-			t.Fatalf("the least total is %+v, want %+v", all.heap[0], want)
-		}
-	}
-}
-
 // TestCrowdedLock checks that commands visit few entries of a lock with many holders.
 func TestCrowdedLock(t *testing.T) {
 	const holders = 20_000

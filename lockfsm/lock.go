@@ -129,8 +129,7 @@ func (l *lock) admit(e *entry, w *effort) {
 	l.inside++
 	switch {
 	case l.index != nil:
-		l.index.totals.add(of)
-		l.index.add(e)
+		l.index.admit(e)
 	case l.inside >= w.indexFrom:
 		l.buildIndex(w)
 	}
@@ -148,8 +147,7 @@ func (l *lock) discharge(e *entry, w *effort) {
 	}
 	l.inside--
 	if l.index != nil {
-		l.index.totals.remove(of)
-		if l.index.drop(e); l.inside <= indexUntil {
+		if l.index.discharge(e); l.inside <= indexUntil {
 			l.index = nil
 		}
 	}
@@ -240,15 +238,10 @@ func (l *lock) yieldsTo(s *session) bool {
 }
 
 func (l *lock) buildIndex(w *effort) {
-	l.index = &insideIndex{
-		granted: map[Token]*entry{}, stays: map[Token]*entry{}, untold: map[*entry]struct{}{},
-		totals: totals{places: map[uint32]int{}},
-	}
+	l.index = &insideIndex{one: 1}
 	for e := l.first; e != nil && e.holding; e = e.after {
 		w.visit(1)
-		_, of := e.terms()
-		l.index.totals.add(of)
-		l.index.add(e)
+		l.index.admit(e)
 	}
 }
 
@@ -256,8 +249,8 @@ func (l *lock) buildIndex(w *effort) {
 func (l *lock) findLeast(w *effort) {
 	l.least, l.leasts = noTotal, 0
 	if l.index != nil {
-		if all := l.index.totals.heap; len(all) > 0 {
-			l.least, l.leasts = all[0].of, all[0].entries
+		if entries := l.index.totals.First(); entries != nil {
+			l.least, l.leasts = uint32(l.index.totals.Lowest()), *entries
 		}
 		return
 	}
@@ -276,7 +269,7 @@ func (l *lock) findLeast(w *effort) {
 func (l *lock) heldWith(token Token, w *effort) *entry {
 	if l.index != nil {
 		w.visit(1)
-		return l.index.granted[token]
+		return l.index.granted.Get(uint64(token))
 	}
 	for e := l.first; e != nil && e.holding; e = e.after {
 		if w.visit(1); e.token == token {
@@ -294,8 +287,8 @@ func (l *lock) reservedBy(token Token, w *effort) *entry {
 	}
 	if l.index != nil {
 		w.visit(2)
-		for _, e := range [...]*entry{l.index.stays[token/StayTokens], l.index.stays[token/StayTokens-1]} {
-			if reserves(e) {
+		for back := range Token(2) {
+			if e := l.index.stays.Get(uint64(token/StayTokens - back)); reserves(e) {
 				return e
 			}
 		}

@@ -24,7 +24,8 @@ func (m *Machine) wantedAt(e *entry) {
 	}
 	own := e.upgraded()
 	if l.index != nil && !e.try {
-		for h := range l.index.untold { // wanted sorts them
+		untold := &l.index.untold
+		for h := untold.First(); h != nil; h = untold.After(uint64(h.rev)) { // markNoticed deletes h
 			if h != own {
 				m.visit(1)
 				m.markNoticed(h.lead())

@@ -18,9 +18,9 @@ type session struct {
 	next        Number        // every number below it is live or finished; starts at 1
 	ttl         time.Duration // for a gone session: the delay that the leader measures now
 	leaving     bool
-	gone        bool                  // it has expired; only holds with a delay remain
-	requests    numbered.Table[entry] // the lead entries
-	owned       map[Number]siblings   // requests by their owner; nil until a request has an owner
+	gone        bool                     // it has expired; only holds with a delay remain
+	requests    numbered.Table[entry]    // the lead entries
+	owned       numbered.Table[siblings] // requests by their owner
 	unsearched  sessionSearches
 	entries     uint32
 	held        uint32 // the number of keys that it holds
@@ -86,10 +86,12 @@ func (s *session) own(e *entry) {
 	if e.extra == nil || e.extra.owner == 0 {
 		return
 	}
-	if s.owned == nil {
-		s.owned = map[Number]siblings{}
+	of := uint64(e.extra.listedFor())
+	all := s.owned.Get(of)
+	if all == nil {
+		all = &siblings{}
+		s.owned.Put(of, all)
 	}
-	all := s.owned[e.extra.listedFor()]
 	if e.extra.elder = all.last; all.first == nil {
 		all.first = e
 		e.ownsFirst(1)
@@ -97,14 +99,23 @@ func (s *session) own(e *entry) {
 		all.last.extra.younger = e
 	}
 	all.last = e
-	s.owned[e.extra.listedFor()] = all
+}
+
+// under returns the requests that are listed for the one with the number.
+func (s *session) under(n Number) siblings {
+	if all := s.owned.Get(uint64(n)); all != nil {
+		return *all
+	}
+	return siblings{}
 }
 
 func (s *session) disown(e *entry) {
 	if e.extra == nil || e.extra.owner == 0 {
 		return
 	}
-	all, x := s.owned[e.extra.listedFor()], e.extra
+	x := e.extra
+	of := uint64(x.listedFor())
+	all := s.owned.Get(of)
 	if x.elder == nil {
 		all.first = x.younger
 	} else {
@@ -116,10 +127,8 @@ func (s *session) disown(e *entry) {
 		x.younger.extra.elder = x.elder
 	}
 	if x.elder, x.younger = nil, nil; all.first == nil {
-		delete(s.owned, x.listedFor())
+		s.owned.Delete(of)
 		e.ownsFirst(-1)
-	} else {
-		s.owned[x.listedFor()] = all
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // behindWaiters returns a world in which two sessions are in a deadlock that no Acquire has found:
@@ -225,4 +227,50 @@ func TestSearchesServeSessionsInTurn(t *testing.T) {
 		}
 	}
 	t.Error("the second session's request was not searched in three turns")
+}
+
+// TestASearchCountsItsWork compares a search of few rounds with one of many. Each round ends one
+// request of a chain of owners, beside thousands of requests that have ended in the first round. A
+// round must not visit these, because the leader's pause after a search depends on the steps, which
+// are those of the others.
+func TestASearchCountsItsWork(t *testing.T) {
+	slow.UnderRace(t)
+	const wide, samples = 6000, 8
+	search := func(chain int) func() time.Duration {
+		w := newWorld(t)
+		id := w.session(1)
+		n := Number(0)
+		acquire := func(c Command) Number {
+			n++
+			c.Kind, c.Session, c.Epoch, c.Number = Acquire, id, 1, n
+			w.m.Apply(1, 1, encode(t, c))
+			return n
+		}
+		outer, hold := acquire(Command{Key: "outer"}), acquire(Command{Key: "hold"})
+		for i := range wide {
+			acquire(Command{Key: fmt.Sprint("wide/", i), Owner: hold})
+		}
+		for i, owner := 0, hold; i < chain; i++ {
+			owner = acquire(Command{Key: fmt.Sprint("chain/", i), Owner: owner})
+		}
+		acquire(Command{Key: "outer", Owner: hold})
+		acquire(Command{Key: "hold", Owner: outer})
+		return func() time.Duration {
+			start := time.Now()
+			found := w.m.Search()
+			if found.Refuse == nil {
+				t.Fatalf("no deadlock is found: %+v", found)
+			}
+			return time.Since(start) / time.Duration(found.Steps)
+		}
+	}
+	few, many := search(1), search(250)
+	a, b := few(), many()
+	for range samples {
+		a, b = min(a, few()), min(b, many())
+	}
+	if b > 2*a {
+		t.Errorf("a step takes %v with many rounds, and %v with few", b, a)
+	}
+	t.Logf("a step takes %v with many rounds, and %v with few", b, a)
 }

@@ -59,6 +59,14 @@ func (t *Table[T]) First() *T {
 	return t.pages[0][0].item
 }
 
+// Lowest returns the lowest number of an item, or zero.
+func (t *Table[T]) Lowest() uint64 {
+	if t.size == 0 {
+		return 0
+	}
+	return t.pages[0][0].number
+}
+
 // Last returns the item with the highest number, or nil.
 func (t *Table[T]) Last() *T {
 	if t.size == 0 {

@@ -48,10 +48,10 @@ func (k *Core) Check() error {
 	}
 	sum := 0
 	for _, p := range k.queue.runs {
-		sum += len(p.bytes)
+		sum += p.size()
 	}
 	for _, p := range k.paces.held {
-		sum += len(p.bytes)
+		sum += p.size()
 	}
 	for _, s := range k.leases.sessions {
 		if s.expiring {

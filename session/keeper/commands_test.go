@@ -254,6 +254,36 @@ func TestHostileAmountsAreBounded(t *testing.T) {
 	}
 }
 
+// TestManyRunsAreBounded sends frames whose commands are for two sessions in turns, so that each
+// command of six bytes is a run. The keeper keeps few of them, whether they wait for the log or for
+// the pace of Attach, and no room for them afterwards.
+func TestManyRunsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	peer := nodeidtest.ID(1)
+	ids := []lockfsm.SessionID{b.open(peer), b.open(peer)}
+	var frame []byte
+	for i := range 2 * peerBytes / runBytes {
+		frame = lockfsm.Command{Kind: lockfsm.Release, Session: ids[i%2], Epoch: 2, Number: 1}.Append(frame)
+	}
+	b.send(peer, b.attachCmd(ids[0], 2), b.attachCmd(ids[1], 2)) // the second one is held, and all behind it
+	b.core.Receive(b.now, peer, nil, frame)
+	runs, held := len(b.core.queue.runs), len(b.core.paces.held)
+	if least := peerBytes / runBytes / 4; runs < least || held < least || runs+held > 4*least {
+		t.Errorf("%d runs wait for the log, and %d for the pace", runs, held)
+	}
+	for epoch := range lockfsm.Epoch(250) {
+		b.send(peer, b.attachCmd(ids[0], 3+epoch))
+		b.step()
+	}
+	if room := cap(b.core.queue.runs); b.core.queue.bytes > 0 || room > 2048 {
+		t.Errorf("%d bytes wait, and there is room for %d runs", b.core.queue.bytes, room)
+	}
+	if err := b.core.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -2,12 +2,14 @@ package keeper
 
 import (
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session"
 )
 
 const (
 	blobBytes   = 1 << 20  // a proposal with this many bytes of commands is full
-	queuedBytes = 32 << 20 // limit of the command bytes that wait to be proposed
-	peerBytes   = 8 << 20  // the same limit for the commands of one peer
+	queuedBytes = 32 << 20 // limit of the bytes of runs that wait to be proposed
+	peerBytes   = 8 << 20  // the same limit for the runs of one peer
+	runBytes    = 128      // counted for each run in addition to its commands, which may be a few bytes
 )
 
 // queue contains the commands of clients that wait to be proposed.
@@ -16,15 +18,18 @@ type queue struct {
 	bytes   int          // with those of the runs that paces holds
 	blob    []commandRun // the runs of the last batch
 	retryAt clock.Time   // no batch is proposed earlier
+	likely  int          // see session.Emptied
 }
+
+func (p *commandRun) size() int { return runBytes + len(p.bytes) }
 
 // admit counts the bytes of a run, if there is room for them.
 func (q *queue) admit(p *commandRun) bool {
-	if q.bytes+len(p.bytes) > queuedBytes || p.peer.queued+len(p.bytes) > peerBytes {
+	if q.bytes+p.size() > queuedBytes || p.peer.queued+p.size() > peerBytes {
 		return false
 	}
-	q.bytes += len(p.bytes)
-	p.peer.queued += len(p.bytes)
+	q.bytes += p.size()
+	p.peer.queued += p.size()
 	return true
 }
 
@@ -32,8 +37,8 @@ func (q *queue) add(p commandRun) { q.runs = append(q.runs, p) }
 
 // remove ends the counting of a run that waits no more.
 func (q *queue) remove(p *commandRun) {
-	q.bytes -= len(p.bytes)
-	p.peer.queued -= len(p.bytes)
+	q.bytes -= p.size()
+	p.peer.queued -= p.size()
 }
 
 // refused is called when the log has not accepted the batch.
@@ -57,7 +62,12 @@ func (q *queue) append(blob []byte) []byte {
 	for _, p := range q.blob {
 		blob = append(blob, p.bytes...)
 	}
-	q.runs = q.runs[:copy(q.runs, q.runs[len(q.blob):])]
-	clear(q.runs[len(q.runs):cap(q.runs)])
+	if len(q.blob) == len(q.runs) {
+		q.runs = session.Emptied(q.runs, &q.likely)
+		return blob
+	}
+	left := copy(q.runs, q.runs[len(q.blob):])
+	clear(q.runs[left:])
+	q.runs = q.runs[:left]
 	return blob
 }
