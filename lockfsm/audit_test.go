@@ -2,7 +2,6 @@ package lockfsm
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 )
 
@@ -25,8 +24,15 @@ func (w *world) parts() map[party]int {
 	for _, end := range w.m.history.audit.ends {
 		count[end.of]++
 	}
-	if fmt.Sprint(count) != fmt.Sprint(w.m.history.audit.parts) {
-		w.t.Errorf("parts %v, counted %v", w.m.history.audit.parts, count)
+	for of, n := range w.m.history.audit.parts {
+		if *n != count[of] {
+			w.t.Errorf("party %v has %d events, counted %d", of, count[of], *n)
+		}
+	}
+	for _, end := range w.m.history.audit.ends {
+		if end.part != w.m.history.audit.parts[end.of] {
+			w.t.Errorf("an event of party %v has the count of another one", end.of)
+		}
 	}
 	return count
 }

@@ -234,25 +234,31 @@ func (r *reader) party() (p party) {
 }
 
 type auditLog struct {
-	ends  []auditEnd // the oldest first
-	parts map[party]int
+	ends  []auditEnd     // the oldest first
+	parts map[party]*int // how many of them each party has
 }
 
 type auditEnd struct {
 	event Event
 	of    party
+	part  *int // of its party in parts, because a search looks at all of them
 }
 
 // add adds an event. In a full log it replaces the oldest event of the party that has most of them.
 // So events of one party replace those of another only while the other has more of them.
 func (r *auditLog) add(e Event, of party) {
 	if r.parts == nil {
-		r.parts = map[party]int{}
+		r.parts = map[party]*int{}
 	}
-	if r.parts[of]++; len(r.ends) == endsKept {
+	ends := r.parts[of]
+	if ends == nil {
+		ends = new(int)
+		r.parts[of] = ends
+	}
+	if *ends++; len(r.ends) == endsKept {
 		r.remove(r.largest())
 	}
-	r.ends = append(r.ends, auditEnd{e, of})
+	r.ends = append(r.ends, auditEnd{e, of, ends})
 }
 
 // largest returns the index of the oldest event of the largest party, which counts the event that
@@ -262,7 +268,7 @@ func (r *auditLog) largest() (at int) {
 		return 0
 	}
 	for i := range r.ends {
-		if r.parts[r.ends[i].of] > r.parts[r.ends[at].of] {
+		if *r.ends[i].part > *r.ends[at].part {
 			at = i
 		}
 	}
@@ -288,9 +294,9 @@ func (r *auditLog) forced(of SessionID) (all []Event) {
 }
 
 func (r *auditLog) remove(at int) {
-	of := r.ends[at].of
-	if r.parts[of]--; r.parts[of] == 0 {
-		delete(r.parts, of)
+	end := &r.ends[at]
+	if *end.part--; *end.part == 0 {
+		delete(r.parts, end.of)
 	}
 	r.ends = slices.Delete(r.ends, at, at+1)
 }

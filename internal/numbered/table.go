@@ -137,6 +137,9 @@ func (t *Table[T]) Put(n uint64, item *T) {
 func (t *Table[T]) makeRoom(at, i int, n uint64) (int, int) {
 	next := at + 1
 	switch {
+	case i == 0: // the first page: numbers descend
+		t.pages = slices.Insert(t.pages, 0, nil)
+		return 0, 0
 	case i < pageItems:
 		t.divide(at)
 		t.join(next)

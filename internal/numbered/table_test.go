@@ -112,6 +112,13 @@ func TestTableIsSmall(t *testing.T) {
 	if each := float64(room(&table)) / items; each > 17 {
 		t.Errorf("%.1f bytes for an item", each)
 	}
+	var descending Table[int]
+	for n := range uint64(items) {
+		descending.Put(items-n, new(int))
+	}
+	if each := float64(room(&descending)) / items; each > 18 {
+		t.Errorf("%.1f bytes for an item of descending numbers", each)
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	order := r.Perm(items)
 	for _, n := range order[:items-items/20] {
