@@ -152,16 +152,19 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 	if len(q.Prefixes) > 1 {
 		return nil, fmt.Errorf("%w: a watch of %d prefixes: a program watches one", ErrBadRequest, len(q.Prefixes))
 	}
+	prefix := "" // all keys
+	if len(q.Prefixes) == 1 {
+		prefix = string(q.Prefixes[0])
+	}
+	if err := badPrefix(prefix); err != nil {
+		return nil, err
+	}
 	if q.After != 0 {
 		s, err := look(ctx, a.n, query.QueryClient.Watch, q)
 		if err != nil {
 			return nil, err
 		}
 		return eventsAnswer(eventsOf(s), &query.EventsAnswer{Position: s.Position, Missed: s.Missed})
-	}
-	prefix := "" // all keys
-	if len(q.Prefixes) == 1 {
-		prefix = string(q.Prefixes[0])
 	}
 	events, position, err := presentState(a.n.watchFor(ctx, q.Origin, prefix, 0))
 	if err != nil {
@@ -198,6 +201,9 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 }
 
 func (a admin) SetValue(ctx context.Context, q *query.ValueRequest) (*query.PutAnswer, error) {
+	if err := queries.CheckValue(q); err != nil {
+		return nil, err
+	}
 	return look(ctx, a.n, query.QueryClient.SetValue, q)
 }
 

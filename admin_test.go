@@ -489,3 +489,39 @@ func TestEveryRefusalOfALeadIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// TestProgramsAskOnlyWhatCanBeAnswered makes changes and a watch that the group or the leader would
+// refuse as malformed, so that they would be repeated until their time is over. A node without an
+// engine shows that nothing is asked.
+func TestProgramsAskOnlyWhatCanBeAnswered(t *testing.T) {
+	const none = 1 << 63 // no token and no revision
+	long, nonce := make([]byte, lockfsm.MaxValueBytes+1), make([]byte, len(lockfsm.Nonce{}))
+	nonce[0] = 1
+	a := admin{n: &Node{}}
+	put := func(q *query.PutRequest) error {
+		q.Key, q.Nonce = []byte("k"), nonce
+		_, err := a.n.put(t.Context(), q)
+		return err
+	}
+	value := func(q *query.ValueRequest) error {
+		_, err := a.SetValue(t.Context(), q)
+		return err
+	}
+	watch := func(after uint64) error {
+		_, err := a.Watch(t.Context(), &query.WatchRequest{Prefixes: [][]byte{long}, After: after})
+		return err
+	}
+	for what, c := range map[string]struct{ err, want error }{
+		"a put at a revision":      {put(&query.PutRequest{Revision: none}), ErrConflict},
+		"a put under a token":      {put(&query.PutRequest{Token: none, Lock: []byte("l")}), ErrLost},
+		"a value of a token":       {value(&query.ValueRequest{Token: none}), ErrBadRequest},
+		"a value of no token":      {value(&query.ValueRequest{}), ErrBadRequest},
+		"a long value":             {value(&query.ValueRequest{Token: 1, Value: long}), ErrBadRequest},
+		"a watch of a long prefix": {watch(0), ErrBadRequest},
+		"a watch that goes on":     {watch(1), ErrBadRequest},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: %v", what, c.err)
+		}
+	}
+}

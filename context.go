@@ -410,7 +410,7 @@ func (l *Lock) enterable(r *Request) error {
 	value, labels := shown.Decode(g.Value)
 	field := ""
 	switch {
-	case r.delay() > g.Delay:
+	case client.WholeDelay(r.LockDelay) > g.Delay:
 		field = "LockDelay"
 	case r.JeopardyGrace > grace:
 		field = "JeopardyGrace"

@@ -81,8 +81,8 @@ var (
 	// ErrNotHeld means that no hold has the token given to Resume.
 	ErrNotHeld = client.ErrNotHeld
 
-	// ErrBadRequest means that a Request contradicts itself or exceeds a limit; the text names the
-	// field.
+	// ErrBadRequest means that a Request contradicts itself or exceeds a limit, or that no answer to
+	// a query is possible, for example because a prefix or a token is too large; the text names it.
 	ErrBadRequest = queries.ErrBadRequest
 
 	// ErrNotAllowed means that a derived secret, or a guest's certificate, does not grant a right

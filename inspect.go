@@ -262,7 +262,8 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // hold, see [NotAllowedError].
 //
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
-// another error the hold may have ended; call ForceUnlock once more.
+// another error the hold may have ended; call ForceUnlock once more, except after ErrBadRequest,
+// for example of a token that no hold can have.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	q := &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte(n.config.Name), Reason: []byte(reason)}
 	if err := queries.CheckEvict(q); err != nil {
@@ -362,7 +363,7 @@ const (
 )
 
 // look sends a query to the leader, and repeats it until the leader answers or ctx ends. It does
-// not repeat a query that is too large.
+// not repeat a query that is refused, or too large.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
 	if ctx == nil {
 		return nil, noContext("a query")
@@ -420,12 +421,12 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // exactly one succeeds and the others fail with ErrConflict. At most 16,384 keys can have data.
 // Beyond that, or if Config.MaxGroupBytes leaves no room, Put fails with ErrNoRoom.
 //
-// After any other error, for example when ctx ends, the change may have taken effect or may take
-// effect later, and a Get cannot show which. To find out, call Put with the same revision once
-// more; if that returns ErrConflict, compare the data. At most one of the two calls takes effect,
-// unless revision is 0 and the data is removed between them. If the leader is lost during a call,
-// Put sends its change again. If the first attempt took effect and another caller has replaced the
-// data since, Put returns ErrConflict.
+// After ErrBadKey and ErrBadRequest nothing has changed. After any other error, for example when
+// ctx ends, the change may have taken effect or may take effect later, and a Get cannot show which.
+// To find out, call Put with the same revision once more; if that returns ErrConflict, compare the
+// data. At most one of the two calls takes effect, unless revision is 0 and the data is removed
+// between them. If the leader is lost during a call, Put sends its change again. If the first
+// attempt took effect and another caller has replaced the data since, Put returns ErrConflict.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: n.nonce()})
 }
@@ -470,7 +471,11 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	case len(data) > lockfsm.MaxDataBytes:
 		return 0, fmt.Errorf("%w: Put: the data has %d bytes, more than %d", ErrBadRequest, len(data),
 			lockfsm.MaxDataBytes)
-	case revision > math.MaxInt64: // the group refuses it as malformed
+	// What no data and no hold has would be malformed, and the group would not answer.
+	case q.Token != 0 && !queries.IsToken(q.Token):
+		return 0, fmt.Errorf("%w: put %s: the group has no hold of %s with token %d", ErrLost, shownKey(key),
+			shownKey(string(q.Lock)), q.Token)
+	case revision > math.MaxInt64:
 		return 0, fmt.Errorf("%w: %q is not at revision %d, which no data has", ErrConflict, key, revision)
 	case len(q.Nonce) != len(lockfsm.Nonce{}) || lockfsm.Nonce(q.Nonce) == lockfsm.Nonce{}:
 		return 0, fmt.Errorf("%w: Put: the nonce is missing", ErrBadRequest)

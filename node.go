@@ -351,8 +351,8 @@ type ResumeOptions struct {
 // passed the token to this caller. In the second case the holder's lock ends with a *[ForcedError].
 // The resumed lock has a higher token, which fences off the former holder. It has the modes and the
 // trees that the hold had, and Downgrade and requests under its context follow that. ErrNotHeld
-// means that no hold has this token; [Node.Peek] reports the present token. An upgradable or sticky
-// lock cannot be resumed.
+// means that no hold has this token, and ErrBadRequest that none can have it; [Node.Peek] reports
+// the present token. An upgradable or sticky lock cannot be resumed.
 //
 // A derived secret needs the right to lock each key of the hold. If the session of the hold has
 // not ended, and was opened neither by this instance nor with the same derived secret, it also
@@ -493,7 +493,7 @@ func (n *Node) DoNested(ctx context.Context, requests []Request,
 		}
 	}
 	inner, end := context.WithCancelCause(ctx)
-	defer unlocks(end) // as in Do
+	defer unlocks(end) // as in Do, but after the locks are unlocked
 	var first *Lock
 	for _, r := range requests {
 		lock, refused := n.Acquire(inner, r)

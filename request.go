@@ -175,6 +175,7 @@ type Request struct {
 	// The leader counts the delay from the expiry of the session. A new leader counts the whole
 	// delay again, and a newly founded group does not have the hold. After an Unlock that arrives
 	// before the session expires, there is no delay. A later Unlock returns ErrLost.
+	// The delay is rounded up to whole milliseconds.
 	LockDelay time.Duration
 
 	// Notice makes the channel of [Lock.Wanted] close when another request waits for one of the
@@ -182,7 +183,7 @@ type Request struct {
 	Notice bool
 
 	// Value is a text for other callers, in HeldError.Value, for example the holder's address. At
-	// most 1,024 bytes.
+	// most 1,024 bytes, and a few less if it begins with a zero byte.
 	Value string
 
 	// Labels are named texts for other callers, in HeldError.Labels. Value and Labels together, as
@@ -247,11 +248,6 @@ func (r *Request) ordinary() bool {
 		!r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// delay returns LockDelay in whole milliseconds, as the group counts it, and never a shorter time.
-func (r *Request) delay() time.Duration {
-	return (r.LockDelay + time.Millisecond - 1).Truncate(time.Millisecond)
-}
-
 // single reports whether r locks its Key and no other key.
 func (r *Request) single() bool { return !r.Tree && len(r.Also) == 0 }
 
@@ -285,7 +281,7 @@ func (d *demand) ask(s *client.Request, under *client.Request) {
 		return
 	}
 	t := &client.Terms{Most: uint32(d.MaxWaiting), Value: shown.Encode(d.Value, d.Labels, nil), Longest: d.MaxHold,
-		Idle: d.MaxIdle, Grace: d.JeopardyGrace, Notice: d.Notice, Delay: d.delay(), Under: under,
+		Idle: d.MaxIdle, Grace: d.JeopardyGrace, Notice: d.Notice, Delay: client.WholeDelay(d.LockDelay), Under: under,
 		Resume: lockfsm.Token(d.resume)}
 	s.Terms = t
 	if d.Mode != Exclusive || !d.single() {

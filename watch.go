@@ -76,9 +76,8 @@ func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2
 
 func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if most := int(lockfsm.DefaultLimits().KeyBytes); len(prefix) > most {
-			yield(Event{}, fmt.Errorf("%w: Watch: the prefix has %d bytes, and a key at most %d", ErrBadRequest, len(prefix),
-				most))
+		if err := badPrefix(prefix); err != nil {
+			yield(Event{}, err)
 			return
 		}
 		ask := func(ctx context.Context, q *query.WatchRequest) (*query.EventList, error) {
@@ -106,6 +105,13 @@ func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, 
 			yield(Event{}, err)
 		}
 	}
+}
+
+func badPrefix(prefix string) error {
+	if most := int(lockfsm.DefaultLimits().KeyBytes); len(prefix) > most {
+		return fmt.Errorf("%w: Watch: the prefix has %d bytes, and a key at most %d", ErrBadRequest, len(prefix), most)
+	}
+	return nil
 }
 
 func toldEvent(t queries.WatchItem) Event {

@@ -6,7 +6,8 @@ import "context"
 //
 // Do waits for the lock of key, runs fn at most once, and unlocks, even if fn panics or calls
 // runtime.Goexit. The context of fn is a child of ctx. It ends when the lock is lost, if the Locker
-// can lose locks. token is higher than the token of every earlier lock of that key by this Locker.
+// can lose locks, and may end when fn has returned. token is higher than the token of every earlier
+// lock of that key by this Locker.
 //
 // When ctx ends during the wait, Do returns soon, with an error that wraps the context's error.
 // If Do returns an error and fn has not run, nothing is held and nothing is granted later. If fn

@@ -269,7 +269,7 @@ func TestASearchCountsItsWork(t *testing.T) {
 	for range samples {
 		a, b = min(a, few()), min(b, many())
 	}
-	if b > 2*a {
+	if b > a { // a round costs b less for each step, because it gathers nothing
 		t.Errorf("a step takes %v with many rounds, and %v with few", b, a)
 	}
 	t.Logf("a step takes %v with many rounds, and %v with few", b, a)

@@ -64,7 +64,7 @@ func TestEachFieldOfARequestIsPassedOn(t *testing.T) {
 		{"all fields", func() (*Lock, error) {
 			return s.Acquire(ctx, mortise.Request{Key: "t/u", Tree: true, Also: []mortise.Part{{Key: "s",
 				Mode: mortise.Shared}, {Key: "w/x", Tree: true}}, Try: true, MaxWaiting: 7, MaxHold: time.Hour,
-				MaxIdle: time.Minute, JeopardyGrace: 2 * time.Second, LockDelay: 3*time.Second + time.Microsecond, Notice: true,
+				MaxIdle: time.Minute, JeopardyGrace: 2 * time.Second, LockDelay: 3*time.Second - time.Microsecond, Notice: true,
 				Value: "value", Labels: labels})
 		}, "s", true, client.Terms{Keys: []string{"t", "t/u", "w", "w/x"}, Modes: []lockfsm.Mode{lockfsm.ModeIS,
 			lockfsm.ModeIX, lockfsm.ModeX, lockfsm.ModeIX, lockfsm.ModeX}, Most: 7, Longest: time.Hour, Idle: time.Minute,

@@ -504,3 +504,14 @@ func TestPlacesNameWhatLeadsNowhere(t *testing.T) {
 		}
 	}
 }
+
+// TestNoHoldHasSuchAToken resumes holds that cannot exist. The session without a client shows that
+// nothing is asked.
+func TestNoHoldHasSuchAToken(t *testing.T) {
+	for _, token := range []mortise.Token{0, 1 << 63, 1<<64 - 1} {
+		_, err := new(Session).Resume(t.Context(), "k", token, mortise.ResumeOptions{})
+		if !errors.Is(err, mortise.ErrBadRequest) {
+			t.Errorf("token %d: %v", token, err)
+		}
+	}
+}

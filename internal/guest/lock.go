@@ -11,6 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/lapse"
 	"github.com/mortise-lock/mortise/internal/modes"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -69,6 +71,10 @@ func optionsOf(r mortise.Request) mortise.ResumeOptions {
 
 // Resume takes over the hold of key that has this token: see mortise.Node.Resume.
 func (s *Session) Resume(ctx context.Context, key string, token mortise.Token, o mortise.ResumeOptions) (*Lock, error) {
+	if !queries.IsToken(uint64(token)) {
+		return nil, fmt.Errorf("%w: Resume of %s: the token is %d, which no hold has", mortise.ErrBadRequest,
+			plain.Text(key), token)
+	}
 	return s.acquire(ctx, &Lock{session: s, key: key},
 		&client.Request{Key: key, Terms: &client.Terms{Resume: lockfsm.Token(token)}}, &o)
 }
@@ -89,7 +95,7 @@ func (s *Session) acquire(ctx context.Context, l *Lock, r *client.Request, o *mo
 		return nil, err
 	}
 	t := r.Terms
-	t.Value, t.Delay, t.Notice = shown.Encode(o.Value, o.Labels, nil), o.LockDelay.Round(time.Millisecond), o.Notice
+	t.Value, t.Delay, t.Notice = shown.Encode(o.Value, o.Labels, nil), client.WholeDelay(o.LockDelay), o.Notice
 	t.Longest, t.Idle, t.Grace = o.MaxHold, o.MaxIdle, o.JeopardyGrace
 	if err := s.client.AcquireInto(ctx, &l.hold, r); err != nil {
 		return nil, s.explain(r.Key, err)

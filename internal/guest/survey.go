@@ -238,6 +238,9 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 				g.answered.Store(&addr)
 				return a, err
 			}
+			if errors.Is(err, transport.ErrTooLarge) {
+				return nil, fmt.Errorf("%w: %w", mortise.ErrBadRequest, err)
+			}
 		}
 		// Keep an error about a foreign instance. During the pause after a failed dial, later
 		// errors only say that the instance is silent.

@@ -4,9 +4,9 @@
 //
 // A table is a list of pages, each with up to 64 items in the order of their numbers. A full page
 // is divided, and two neighbors with at most 48 items are joined. So a table needs at most 50 bytes
-// for an item, and gives its room back when its items are deleted. No call copies more than a page
-// and the list of pages. These limits hold for any numbers in any order, because the owner of a
-// session chooses them.
+// for an item and 3 kB more, and gives its room back when its items are deleted. A call copies at
+// most a few pages and the list of pages. These limits hold for any numbers in any order, because
+// the owner of a session chooses them.
 package numbered
 
 import (
@@ -26,7 +26,7 @@ type Table[T any] struct {
 	// joinedItems together.
 	pages []page[T]
 	size  int
-	gone  int // the dropped pages that the array of pages still has room for, before the first one
+	gone  int // at most so many dropped pages that the array of pages still has room for, before the first one
 }
 
 type page[T any] []place[T] // ascending
@@ -174,8 +174,7 @@ func (t *Table[T]) Delete(n uint64) {
 	switch {
 	case len(t.pages) == 1: // an only page is kept, so that an item which comes and goes makes no room
 	case len(*p) == 0:
-		t.drop(at)
-		t.join(at - 1)
+		t.drop(at) // its neighbors have more than joinedItems together
 	default:
 		t.join(at)
 		t.join(at - 1)

@@ -32,6 +32,18 @@ func CheckEvict(q *query.EvictRequest) error {
 // IsToken reports whether a hold can have the token. The group refuses all others as malformed.
 func IsToken(token uint64) bool { return token != 0 && token <= math.MaxInt64 }
 
+// CheckValue is like CheckEvict, for a change of the value of a hold.
+func CheckValue(q *query.ValueRequest) error {
+	switch {
+	case !IsToken(q.Token):
+		return fmt.Errorf("%w: no hold has token %d", ErrBadRequest, q.Token)
+	case len(q.Value) > lockfsm.MaxValueBytes:
+		return fmt.Errorf("%w: Value and Labels have %d bytes, more than %d", ErrBadRequest, len(q.Value),
+			lockfsm.MaxValueBytes)
+	}
+	return nil
+}
+
 // CheckEndSession is like CheckEvict, for the end of a session.
 func CheckEndSession(q *query.EndSessionRequest) error {
 	if err := checkForce(string(q.By), string(q.Reason)); err != nil {

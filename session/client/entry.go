@@ -46,7 +46,7 @@ type Terms struct {
 	Most        uint32
 	Value       []byte
 	Notice      bool          // whether to report OutcomeWanted when another request waits
-	Delay       time.Duration // how long the hold remains in the group after this client has lost it
+	Delay       time.Duration // how long the hold remains after this client has lost it; see WholeDelay
 	// Resume is the token of the hold that the request resumes. Zero means none.
 	Resume lockfsm.Token
 	Under  *Request // the owner of this request, from the same core; nil means none
@@ -431,4 +431,10 @@ func (l *entryList) merge(entries []*entry) {
 		l.pushBack(old)
 		old = next
 	}
+}
+
+// WholeDelay returns the delay in whole milliseconds, as the group counts it, and never a shorter
+// time.
+func WholeDelay(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }

@@ -303,6 +303,7 @@ func (k *Core) Proposed(accepted bool) {
 			k.refuse(p)
 		}
 	}
+	k.queue.proposed()
 	if !accepted {
 		k.queue.refused(k.now)
 		return

@@ -276,7 +276,8 @@ func TestManyRunsAreBounded(t *testing.T) {
 		b.send(peer, b.attachCmd(ids[0], 3+epoch))
 		b.step()
 	}
-	if room := cap(b.core.queue.runs); b.core.queue.bytes > 0 || room > 2048 {
+	room := cap(b.core.queue.runs) + cap(b.core.queue.blob) + cap(b.core.paces.held)
+	if b.core.queue.bytes > 0 || room > 3*2048 {
 		t.Errorf("%d bytes wait, and there is room for %d runs", b.core.queue.bytes, room)
 	}
 	if err := b.core.Check(); err != nil {

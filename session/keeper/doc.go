@@ -41,7 +41,8 @@
 // # Limits
 //
 // A keeper accepts 1,024 attachments, 256 sessions and 8 MiB of waiting commands from one peer, and
-// 32 MiB of waiting commands from all peers. It remembers up to 4,096 peers that asked for a
+// 32 MiB of waiting commands from all peers; each run of commands of one session in a frame counts
+// 128 bytes more. It remembers up to 4,096 peers that asked for a
 // leader. It keeps the newest renewal of each attachment, and the newest 8 unconfirmed answers of
 // each session. In one turn it reads at most 8 MiB from a peer and 64 MiB from all peers.
 //

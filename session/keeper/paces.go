@@ -5,6 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // This file bounds the rate of Attach. The result of an Attach lists all requests of its session,
@@ -52,6 +53,7 @@ type paces struct {
 	owners  map[lockfsm.Opener]*pace
 	pending map[attachID]*pace
 	held    []commandRun // in the order in which they arrived
+	likely  int          // of held; see session.Emptied
 }
 
 func newPaces() paces {
@@ -101,6 +103,10 @@ func (s *paces) release(now clock.Time, free func(commandRun)) {
 			p.on.held = false
 		}
 		free(p)
+	}
+	if len(kept) == 0 {
+		s.held = session.Emptied(s.held, &s.likely)
+		return
 	}
 	clear(s.held[len(kept):])
 	s.held = kept

@@ -18,7 +18,8 @@ type queue struct {
 	bytes   int          // with those of the runs that paces holds
 	blob    []commandRun // the runs of the last batch
 	retryAt clock.Time   // no batch is proposed earlier
-	likely  int          // see session.Emptied
+	likely  int          // of runs; see session.Emptied
+	batch   int          // the same of blob
 }
 
 func (p *commandRun) size() int { return runBytes + len(p.bytes) }
@@ -40,6 +41,9 @@ func (q *queue) remove(p *commandRun) {
 	q.bytes -= p.size()
 	p.peer.queued -= p.size()
 }
+
+// proposed ends the batch.
+func (q *queue) proposed() { q.blob = session.Emptied(q.blob, &q.batch) }
 
 // refused is called when the log has not accepted the batch.
 func (q *queue) refused(now clock.Time) { q.retryAt = now.Add(retryAfter) }

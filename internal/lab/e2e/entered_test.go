@@ -115,8 +115,8 @@ func TestAHandleEndsByItsOwnMaxHold(t *testing.T) {
 	}
 }
 
-// TestEnteringLeavesNothing enters a lock again, and ends what has entered it. Nothing may be left
-// of that, although the lock is held for as long as its process lives.
+// TestEnteringLeavesNothing enters a lock again, and ends what has entered it. No goroutine may be
+// left of that, although the lock is held for as long as its process lives.
 func TestEnteringLeavesNothing(t *testing.T) {
 	const times = 100
 	nothing := func(context.Context, mortise.Token) error { return nil }
