@@ -36,7 +36,7 @@ func IsToken(token uint64) bool { return token != 0 && token <= math.MaxInt64 }
 func CheckValue(q *query.ValueRequest) error {
 	switch {
 	case !IsToken(q.Token):
-		return fmt.Errorf("%w: no hold has token %d", ErrBadRequest, q.Token)
+		return fmt.Errorf("%w: no hold has token %d; Peek reports the token of the holder", ErrBadRequest, q.Token)
 	case len(q.Value) > lockfsm.MaxValueBytes:
 		return fmt.Errorf("%w: Value and Labels have %d bytes, more than %d", ErrBadRequest, len(q.Value),
 			lockfsm.MaxValueBytes)
